@@ -293,7 +293,7 @@ def test_the_tail_of_a_branch_that_is_in_can_be_changed_in_the_lab_alone(graph, 
     view = tree.tree_view(run(graph.replace(CHINA, evil)), 0, run(graph).rows[0])
     drawn = tree.tree_html(view, Marks(), edits=True)
     tails = re.findall(r'data-edit="" data-tail="([^"]*)"', drawn)
-    assert tails == ["Apple", "&quot;&gt;&lt;b&gt;", "City"]
+    assert tails == ["Apple", "&#34;&gt;&lt;b&gt;", "City"]
     assert "data-edit" not in tree.tree_html(view, Marks())
     gone = next(b for node in view.nodes for b in node.branches if b.status == "removed")
     assert [[tok.text for tok in field] for field in gone.fields] == [["capital"], ["China"]]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 from kbert_lab.lab.examples import EXAMPLES, SCENES
 from kbert_lab.lab.texts import LOCALES
@@ -42,12 +44,20 @@ def texts_in(source: str) -> Iterator[tuple[int, str | tuple[str, str]]]:
                 yield from ((node.lineno, text) for text in _constants(node.args[0]))
 
 
+def texts_in_template(source: str) -> Iterator[tuple[int, str]]:
+    """Each text of a template, by line: what ``t`` is given."""
+    for line, _, said in extract_from_ast(Environment().parse(source), ("t",)):
+        yield line, str(said if isinstance(said, str) else next(iter(said or ())))
+
+
 def extracted() -> Catalog:
     """All texts of the app, with the files they stand in; those of the core's verdict too."""
     catalog = Catalog()
-    for path in sorted(path for folder in SPEAKING for path in folder.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        for line, text in sorted(texts_in(path.read_text("utf-8")), key=lambda found: found[0]):
+    kinds = {".py": texts_in, ".jinja": texts_in_template}
+    files = sorted(path for folder in SPEAKING for path in folder.rglob("*"))
+    for path in (path for path in files if path.suffix in kinds):
+        name, found = path.relative_to(ROOT).as_posix(), kinds[path.suffix](path.read_text("utf-8"))
+        for line, text in sorted(found, key=lambda own: own[0]):
             catalog.add(text, locations=[(name, line)])
     for number, text in enumerate(verdict.english().values()):
         catalog.add(text, locations=[("kbert_lab/study/verdict.yaml", number)])

@@ -1,11 +1,40 @@
-"""Escaping: every text that people or files give goes through here."""
+"""Escaping: every text that people or files give goes through here.
+
+What is more than a few tags stands in templates beside the views, which escape what they are given.
+"""
 
 import html
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
-from kbert_lab.lab.texts import refusal
+from jinja2 import Environment, FileSystemLoader
+from jinja2.ext import Extension
+
+from kbert_lab.lab.texts import refusal, t
+
+
+class _Unbroken(Extension):
+    """Templates are written in lines; what is drawn has none of their line breaks."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return re.sub(r"\s*\n\s*", "", source)
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, extensions=[_Unbroken]
+    )
+    found.globals["t"], found.filters["shown"] = t, plain
+    return found
+
+
+def rendered(template: str, **values: object) -> str:
+    """Fill a template of this folder; what it is given is escaped."""
+    return _templates().get_template(f"{template}.html.jinja").render(values)
 
 
 def escape(text: object) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import TYPE_CHECKING
 from unicodedata import bidirectional
 
@@ -13,7 +12,7 @@ from kbert_core.tokens import Tokens
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import N_, t, tn
 from kbert_lab.lab.views.diff import Identity, Status, code_of
-from kbert_lab.lab.views.html import escape, shown
+from kbert_lab.lab.views.html import rendered
 from kbert_lab.lab.views.names import gloss, with_glosses
 
 if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
@@ -54,6 +53,18 @@ class BranchView:
     def tokens(self) -> Field:
         """All its tokens."""
         return tuple(token for field in self.fields for token in field)
+
+    @property
+    def glosses(self) -> list[str]:
+        """What its relation and its tail mean, or its tail alone; empty strings if unknown."""
+        names = (self.triple.relation, self.triple.tail)[-len(self.fields) :]
+        return list(map(gloss, names))
+
+    @property
+    def title(self) -> str:
+        """What stands under the mouse; plain text."""
+        note = {"same": "", "added": t("new"), "removed": t("gone")}[self.status]
+        return with_glosses(str(self.triple) + (f" · {note}" if note else ""), self.triple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +140,6 @@ def tree_view(
     return TreeView(tuple(nodes), segments, hard)
 
 
-@dataclass(frozen=True)
-class _Handles:
-    """What can be clicked in a tree."""
-
-    marks: Marks  # what is chosen, by hard position
-    off: Collection[Triple]  # triples that are switched off, and can be switched on again
-    edits: bool  # whether a branch's tail can be changed
-
-
 def tree_html(
     view: TreeView,
     marks: Marks | None = None,
@@ -157,23 +159,20 @@ def tree_html(
         legend: say above it what the colours mean.
         edits: whether a branch's tail can be changed in it.
     """
-    used = "kb-hard-used" if view.hard_used else "kb-soft-used"
-    handles = None if marks is None else _Handles(marks, off, edits)
-    body = _trunks_html(view, handles, line)
-    role, label = "img", t("Sentence tree")
-    if marks is not None:
-        role, label = (
-            "group",
-            t("Sentence tree; arrow keys walk over the tokens, Enter chooses one"),
-        )
-    is_a = f'role="{role}" aria-label="{escape(label)}"'
-    if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
-        used += " kb-glossed"
-    used += " kb-rtl" if _is_right_to_left(view) else ""
-    keys = _legend(view, {branch.status for branch in view.branches})
-    keys += _settings() if handles else ""
-    above = f'<div class="kb-legend {used}">{keys}</div>' if legend else ""
-    return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
+    of = {node.sentence for node in view.nodes}
+    trunks = [[node for node in view.nodes if node.sentence == own] for own in sorted(of)]
+    return rendered(
+        "tree",
+        view=view,
+        marks=marks,
+        off=off,
+        legend=legend,
+        edits=edits,
+        trunks=[(nodes, _free(nodes, line)) for nodes in trunks],
+        states={branch.status for branch in view.branches},
+        glossed=any(n.gloss or any(map(any, (b.glosses for b in n.branches))) for n in view.nodes),
+        right_to_left=_is_right_to_left(view),
+    )
 
 
 def _is_right_to_left(view: TreeView) -> bool:
@@ -181,61 +180,6 @@ def _is_right_to_left(view: TreeView) -> bool:
     tokens = (token for node in view.nodes for token in node.tokens if not token.special)
     ways = (bidirectional(character) for token in tokens for character in token.text)
     return next((way for way in ways if way in ("L", "R", "AL")), "L") != "L"
-
-
-def _legend(view: TreeView, states: Collection[Status]) -> str:
-    named = [
-        ("kb-k-trunk", t("trunk")),
-        ("kb-k-mention", t("mention")),
-        ("kb-k-branch", t("branch")),
-    ]
-    if "added" in states:
-        named.append(("kb-k-added", t("new")))
-    if "removed" in states:
-        named.append(("kb-k-removed", t("gone")))
-    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
-    soft, hard = t("soft position"), t("hard position")
-    keys += (
-        f'<span class="kb-key kb-detail"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
-        f'<s></s><b class="kb-hard">{escape(hard)}</b></span></span>'
-    )
-    if view.segments > 1:
-        keys += f'<span class="kb-key kb-detail">{escape(t("A, B: segments"))}</span>'
-    return keys
-
-
-def _settings() -> str:
-    """The switches of how it is shown, which the browser keeps; the button that saves it."""
-    said = escape(t("Save as SVG, for a paper"))
-    save = '<span class="kb-setting" role="button" tabindex="0" data-save="" '
-    save += f'title="{said}" aria-label="{said}">SVG</span>'
-    return save + "".join(
-        f'<span class="kb-setting" role="switch" tabindex="0" aria-checked="false" '
-        f'data-setting="{name}" title="{escape(help)}">{escape(said)}</span>'
-        for name, said, help in (
-            ("details", t("Details"), t("Word pieces, their positions, and B, I")),
-            ("large", t("Large"), t("Larger letters, for a lecture hall")),
-        )
-    )
-
-
-def _trunks_html(view: TreeView, handles: _Handles | None, line: int) -> str:
-    """One trunk, or the two of a pair below each other, each with its letter."""
-    sentences = sorted({node.sentence for node in view.nodes})
-    parts = []
-    for sentence in sentences:
-        nodes = [node for node in view.nodes if node.sentence == sentence]
-        free = _free(nodes, line)
-        drawn = "".join(
-            _node_html(node, view.segments, handles, free=number in free)
-            for number, node in enumerate(nodes)
-        )
-        if len(sentences) > 1:
-            letter = f'<b class="kb-letter">{"AB"[min(sentence, 1)]}</b>'
-            drawn = f'{letter}<div class="kb-one-trunk">{drawn}</div>'
-            drawn = f'<div class="kb-trunk-row">{drawn}</div>'
-        parts.append(drawn)
-    return "".join(parts)
 
 
 def _free(nodes: Sequence[NodeView], line: int) -> set[int]:
@@ -320,109 +264,10 @@ def _token(flat: FlatTree, index: int) -> TokenView:
         flat.tokens[index],
         flat.soft_positions[index],
         index,
-        flat.token_type_ids[index],
+        min(flat.token_type_ids[index], 1),
         flat.identities[index][0] == "special",
         code_of(flat.identities[index]),
         sentence >= 0 and _joined(flat.trunk_tokens[sentence], at),
-    )
-
-
-def _node_html(
-    node: NodeView, segments: int, handles: _Handles | None, *, free: bool = False
-) -> str:
-    kind = "kb-node kb-mention" if node.mention else "kb-node"
-    kind += " kb-free" if free else ""
-    trunk = "".join(
-        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, handles)
-        for tok in node.tokens
-    )
-    if node.gloss:
-        trunk = _field_html(trunk, node.gloss)
-    branches = "".join(_branch_html(branch, segments, handles) for branch in node.branches)
-    below = f'<div class="kb-branches">{branches}</div>' if branches else ""
-    return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
-
-
-def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
-    kind = "" if branch.status == "same" else f" kb-{branch.status}"
-    mark, note = {"same": ("", ""), "added": ("+", t("new")), "removed": ("−", t("gone"))}[
-        branch.status
-    ]
-    if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
-        kind += " kb-picked"
-    drawn = (
-        "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in field)
-        for field in branch.fields
-    )
-    fields = "".join(map(_field_html, drawn, _glosses_of(branch) or repeat("")))
-    title = escape(with_glosses(str(branch.triple), branch.triple) + (f" · {note}" if note else ""))
-    flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
-    buttons = _buttons_html(branch, handles) if handles is not None else ""
-    named = f'data-branch="{escape(branch.name)}" title="{title}"'
-    return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{buttons}</div>'
-
-
-def _field_html(tokens: str, gloss: str) -> str:
-    below = f'<i class="kb-gloss" title="{escape(gloss)}">{escape(gloss)}</i>' if gloss else ""
-    return f'<span class="kb-field">{tokens}{below}</span>'
-
-
-def _glosses_of(branch: BranchView) -> list[str]:
-    """The glosses of a branch's relation and tail, or of its tail alone; empty without any."""
-    names = (branch.triple.relation, branch.triple.tail)[-len(branch.fields) :]
-    found = [gloss(name) for name in names]
-    return found if any(found) else []
-
-
-def _buttons_html(branch: BranchView, handles: _Handles) -> str:
-    """What switches a branch's triple off, or on again, and changes its tail; as far as it can."""
-    gone = branch.status == "removed"
-    if gone and branch.triple not in handles.off:
-        return ""
-    said = escape(t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple))
-    turn, state = ("on", t("off")) if gone else ("off", t("on"))
-    switch = (
-        f'<span class="kb-switch kb-toggle" role="switch" tabindex="0" data-switch="{turn}" '
-        f'aria-checked="{str(not gone).lower()}" aria-label="{said}" title="{said}">'
-        f"<i></i>{escape(state)}</span>"
-    )
-    if gone or not handles.edits:
-        return switch
-    said = escape(t("Change the tail of {triple}", triple=branch.triple))
-    return switch + (
-        f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
-        f'data-edit="" data-tail="{escape(branch.triple.tail)}">✎</span>'
-    )
-
-
-def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | None) -> str:
-    positions = handle = ""
-    kind += " kb-joined" if token.joined else ""
-    if token.soft is not None:
-        seg = f"<u>{'AB'[min(token.segment, 1)]}</u>" if segments > 1 else ""
-        positions = (
-            f'<span class="kb-pos"><b class="kb-soft">{token.soft}</b><s></s>'
-            f'<b class="kb-hard">{token.hard}</b>{seg}</span>'
-        )
-    if handles is not None and token.hard is not None:
-        marks = handles.marks
-        chosen = token.hard == marks.token
-        handle = (
-            f' role="button" tabindex="-1" aria-pressed="{str(chosen).lower()}" '
-            f'data-name="{escape(token.name)}"'
-        )
-        if chosen:
-            kind += " kb-chosen"
-        elif marks.seen is not None and token.hard not in marks.seen:
-            kind += " kb-unseen"
-        if token.hard == marks.target:
-            kind += " kb-target"
-    text = shown(token.text)
-    if "kb-branch-tok" in kind:  # its underscores stand for spaces
-        text = text.replace("_", '<u class="kb-under">_</u>')
-    return (
-        f'<span class="kb-tok {kind} kb-seg{min(token.segment, 1)}"{handle}>'
-        f'<span class="kb-text">{text}</span>{positions}</span>'
     )
 
 
