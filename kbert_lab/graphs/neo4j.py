@@ -121,7 +121,8 @@ def _read_nodes(file: str, names: Names, options: ReadOptions) -> None:
     remedy = "Check the name after --nodes."
     with or_refused(file, GraphFileError, remedy, doing="read"), Path(file).open("rb") as opened:
         stream = unpacking(opened, file)
-        for number, cells in quoted(lines(stream, file, encoding=options.encoding), file):
+        _, rows = quoted(lines(stream, file, encoding=options.encoding), file)
+        for number, cells in rows:
             where = f"{file}, line {number}"
             if isinstance(cells, Bad):
                 raise GraphFileError(f"{where}: {cells.problem}")

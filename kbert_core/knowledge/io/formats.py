@@ -23,13 +23,13 @@ _NEO4J = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # it
 
 def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
     """Read a table with quotes; its headings say whether it has triples or is Neo4j's."""
-    cells = quoted(lines, name)
+    separator, cells = quoted(lines, name)
     first = list(islice(cells, 1))
     for number, found in first:
         cut = found if isinstance(found, list) and not options.columns else []
         if any(_NEO4J.fullmatch(cell.strip().casefold()) for cell in cut):
             return source("Neo4j's table")(cut, number, cells, name, options)
-    return read_cells(chain(first, cells), name, options, header=True, what="commas")
+    return read_cells(chain(first, cells), name, options, header=True, separator=separator)
 
 
 def delimiter_of(line: str) -> str:
@@ -38,8 +38,8 @@ def delimiter_of(line: str) -> str:
     return wide if wide in line and usual not in line else usual
 
 
-def quoted(lines: Lines, name: str) -> Cells:
-    """Split a table with quotes; the first line tells what separates cells.
+def quoted(lines: Lines, name: str) -> tuple[str, Cells]:
+    """Return what separates the cells of a table with quotes, as its first line tells; and them.
 
     A row may have several lines. One that can't be read is refused, also where bad lines may be
     left out: a quote may not be closed, and nobody can say where the next row begins.
@@ -48,11 +48,16 @@ def quoted(lines: Lines, name: str) -> Cells:
     begin = list(islice(source, 1))
     first = "".join(line for _, line in begin if isinstance(line, str))
     told = SEPARATOR.fullmatch(first)
+    separator = told[1] if told else delimiter_of(first)
+    return separator, _cells(source if told else chain(begin, source), name, separator)
+
+
+def _cells(lines: Lines, name: str, separator: str) -> Cells:
     taken: list[tuple[int, str]] = []  # of the row
     bad: list[Bad] = []  # among them
 
     def unread() -> Iterator[str]:
-        for number, line in source if told else chain(begin, source):
+        for number, line in lines:
             if len(taken) == MAX_ROW:
                 raise csv.Error(f"a row of over {MAX_ROW:,} lines")
             if isinstance(line, Bad):
@@ -61,8 +66,7 @@ def quoted(lines: Lines, name: str) -> Cells:
                 taken.append((number, line))
                 yield line + "\n"
 
-    delimiter = told[1] if told else delimiter_of(first)
-    reader = csv.reader(unread(), delimiter=delimiter, strict=True)
+    reader = csv.reader(unread(), delimiter=separator, strict=True)
     while True:
         try:
             cells = next(reader, None)

@@ -55,13 +55,13 @@ class ReadOptions:
             )
 
 
-def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
-    """Strip the fields of a row and check them."""
+def checked(line: int, head: str, relation: str, tail: str, separator: str = "\t") -> Row | Bad:
+    """Strip the fields of a row and check them; an error shows them with their separator."""
     fields = head, relation, tail = head.strip(), relation.strip(), tail.strip()
     short = all(fields) and len(head) + len(relation) + len(tail) <= MAX_FIELD
     if short and head.isprintable() and relation.isprintable() and tail.isprintable():
         return line, head, relation, tail  # the quick way to see that there is no control
-    text, longest = shown("\t".join(fields)), max(map(len, fields))
+    text, longest = shown(separator.join(fields)), max(map(len, fields))
     if problem := Triple(*fields).problem():
         return Bad(line, f"'{text}' is no triple: {problem}, or delete the line.")
     if longest > MAX_FIELD:
@@ -77,11 +77,11 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
         for number, line in lines
         if isinstance(line, Bad) or line.strip()
     )
-    return read_cells(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
+    return read_cells(cells, name, options, header=plain_ending(name) != ".spo", separator="\t")
 
 
 def read_cells(
-    cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
+    cells: Cells, name: str, options: ReadOptions, *, header: bool, separator: str
 ) -> Iterator[Row | Bad]:
     """Read three cells of each row, those that the first row or the options name."""
     chosen: Sequence[int] | None = None
@@ -108,14 +108,15 @@ def read_cells(
         if len(found) != width:
             if len(found) > 2 or not found[0].startswith("#"):
                 bad += 1
-                yield Bad(number, _wrong_number(found, width, what))
+                yield Bad(number, _wrong_number(found, width, separator))
             continue
         rows += 1
         if first is not None and rows > 1 and (rows > WATCHED or any(map(eq, found, first))):
             if rows > WATCHED:
                 yield _headings(first, name, begin)
             first = None
-        yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
+        head, relation, tail = chosen
+        yield checked(number, found[head], found[relation], found[tail], separator)
     if first is not None and rows >= FEW:
         yield _headings(first, name, begin)
     if headings and not rows and not bad:
@@ -165,15 +166,13 @@ def _chosen(
     return [headings.index(c.strip().casefold()) for c in options.columns], True
 
 
-def _wrong_number(cells: list[str], width: int, what: str) -> str:
-    line = shown("\t".join(cells))
+def _wrong_number(cells: list[str], width: int, separator: str) -> str:
     remedy = "Add the missing field" if len(cells) < width else "Take the extra fields out"
-    wanted = "(head, relation, tail separated by tabs)" if what == "tabs" else "(as in line 1)"
-    if what != "tabs" and width == 3:
-        wanted = "(head, relation, tail)"
+    separated = " separated by tabs" if separator == "\t" else ""
+    wanted = f"(head, relation, tail{separated})" if width == 3 else "(as in line 1)"
     if width == 3 and len(cells) > 3:
         remedy += ", choose columns with --columns,"
     return (
-        f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
-        f"{wanted}. {remedy} or delete the line."
+        f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{shown(separator.join(cells))}', "
+        f"expected {width} {wanted}. {remedy} or delete the line."
     )

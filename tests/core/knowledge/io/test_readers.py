@@ -193,7 +193,8 @@ EMPTY = (
         ),
         ("a.spo", "aspirin\n", "found 1 field in 'aspirin'"),
         ("a.spo", "a\tb\tc\td\n", "extra fields out, choose columns with --columns, or delete the"),
-        ("a.csv", "a,r,t\nb,r\n", "a.csv, line 2: found 2 fields in 'b<TAB>r', expected 3 (head,"),
+        ("a.csv", "a,r,t\nb,r\n", "a.csv, line 2: found 2 fields in 'b,r', expected 3 (head,"),
+        ("a.csv", "a;r;t\nb;\n", "a.csv, line 2: found 2 fields in 'b;', expected 3 (head,"),
         ("a.csv", "a,r,t\nb,r\nc,r,t,u\n", "\na.csv, line 3: found 4 fields"),
         ("a.spo", "a\tb\tc\n\tCEO\tApple", "a.spo, line 2: '<TAB>CEO<TAB>Apple' is no triple: its"),
         ("a.spo", "\tCEO\tApple", "its head is empty; give it a text, or delete the line."),
@@ -203,7 +204,7 @@ EMPTY = (
             ("a.spo", f"Tim{chr(code)}Cook\tis\tApple\n", f"control character (U+{code:04X})")
             for code in (0x00, 0x07, 0x0B, 0x0D, 0x1F, 0x7F, 0x85, 0x2028)
         ),
-        ("a.csv", "a,b,c\na,b,c\0\n", "a.csv, line 2: 'a<TAB>b<TAB>c<U+0000>' is no triple"),
+        ("a.csv", "a,b,c\na,b,c\0\n", "a.csv, line 2: 'a,b,c<U+0000>' is no triple"),
         ("a.jsonl", '["a", "b", "c\\u0000"]', "control character (U+0000)"),
         ("a.csv", '"\t\n",', "'<U+0009>' expected after"),
         ("a.csv", "a,r,t\nb,r,t\rc,r,t\n", "holds a line end of another kind (U+000D)"),
