@@ -1,7 +1,8 @@
 """Predictions of any kind, one to four side by side: in words, on the text, as bars, as a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Literal
 
 from kbert_core.errors import KBertError
@@ -18,7 +19,7 @@ from kbert_core.tasks import (
 from kbert_core.tasks.ner import LabelledToken
 from kbert_lab.lab.models import ModelInfo, type_name
 from kbert_lab.lab.texts import N_, clauses, listed, t
-from kbert_lab.lab.views.html import escape, scrolling, shown, table_html
+from kbert_lab.lab.views.html import escape, rendered, scrolling
 from kbert_lab.lab.views.styles import ENTITY_TINTS
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
@@ -73,6 +74,16 @@ class Change:
         if self.after is None:
             return "lost"
         return "same" if self.before[0] == self.after[0] else "type"
+
+    @property
+    def both(self) -> tuple[Named | None, Named | None]:
+        """Before and after."""
+        return self.before, self.after
+
+    @property
+    def said(self) -> str:
+        """What happened, in a word; plain text."""
+        return t(WHAT_CHANGED[self.change])
 
 
 def changes(text: str, before: Any, now: Any) -> tuple[Change, ...]:
@@ -174,17 +185,15 @@ def points(info: ModelInfo, now: Any, other: Any, at: Place) -> float:
 # In words; plain text
 
 
-def turns(
-    info: ModelInfo, text: str, now: Any, before: Any
-) -> list[tuple[str, Named | None, Named | None]]:
-    """What is taken for something else than before: its text, if it is a place; before; now."""
-    found: list[tuple[str, Named | None, Named | None]]
+def turns(info: ModelInfo, text: str, now: Any, before: Any) -> list[Change]:
+    """What is taken for something else than before; of a whole text at no place."""
+    found: Iterable[Change]
     if has_places(now):
-        found = [(c.text, c.before, c.after) for c in changes(text, before, now)]
+        found = changes(text, before, now)
     else:
         pairs = zip(answers(info, before), answers(info, now), strict=False)
-        found = [("", was, after) for was, after in pairs]
-    return [own for own in found if (own[1] and own[1][0]) != (own[2] and own[2][0])]
+        found = (Change(0, 0, "", was, after) for was, after in pairs)
+    return [own for own in found if own.change != "same"]
 
 
 def headline(texts: Sequence[str], info: ModelInfo, now: Any, before: Any) -> str:
@@ -206,10 +215,10 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any, *, sure: bool = F
         sure: with probabilities.
     """
     said, found = [], turns(info, text, now, before)
-    for name, *both in found[:MOST_SAID]:
-        sides = ((own and (_named(own) if sure else own[0])) or t("none") for own in both)
+    for own in found[:MOST_SAID]:
+        sides = ((one and (_named(one) if sure else one[0])) or t("none") for one in own.both)
         what = " → ".join(sides)
-        said.append(t("{name}: {what}", name=name, what=what) if name else what)
+        said.append(t("{name}: {what}", name=own.text, what=what) if own.text else what)
     more = len(found) - len(said)
     return clauses(said) + (t("; {count} more", count=more) if more else "")
 
@@ -224,20 +233,15 @@ def outcome(info: ModelInfo, text: str, now: Any, after: Any, at: Place) -> tupl
     """
     if isinstance(after, KBertError):
         return t("not possible"), False
-    if has_places(after):
-        found = [c for c in changes(text, now, after) if c.change != "same"]
-        found.sort(key=lambda c: (not _meet((c.start, c.end), at), c.after is None))
-        for change in found[:1]:
-            said = _named(change.after) if change.after else t("none")
-            if not _meet((change.start, change.end), at):
-                said = t("“{text}” {label}", text=change.text, label=said)
-            return said, True
+    found = turns(info, text, after, now)
+    if not found:
         return t("no change"), False
-    own = answers(info, after)
-    if isinstance(after, ClassPrediction) and is_score(info, after):
-        return own[0][0], bool(now.label != after.label)
-    changed = bool(turns(info, text, after, now))
-    return (listed(map(_named, own)), True) if changed else (t("no change"), False)
+    if not has_places(after):
+        return listed(map(_named, answers(info, after))), True
+    there = lambda own: _meet((own.start, own.end), at)  # noqa: E731
+    first = min(found, key=lambda own: (not there(own), own.after is None))
+    said = _named(first.after) if first.after else t("none")
+    return said if there(first) else t("“{text}” {label}", text=first.text, label=said), True
 
 
 def compared(texts: Sequence[str], sides: Sequence[Side]) -> str:
@@ -336,19 +340,19 @@ def spans_html(
 
     A long text with a change is drawn only around it, and around what is found now.
     """
-    colours = tints([own.prediction for own in sides])
     marks = [marks_against(text, sides, number) for number in range(len(sides))]
     if len(sides) == 2 and (fold or len(text) > FOLDED) and not any(marks):
         sides, marks = [replace(sides[1], name=t("as before"))], [{}]
-    lines = ""
     changed = [place for own in marks for place in own] if len(text) > LONG else []
-    for number, (side, own) in enumerate(zip(sides, marks, strict=True), start=1):
-        now = number == len(sides) and changed
-        near = [*changed, *(_by_place(side.prediction) if now else ())]
-        if side.title:
-            lines += f'<div class="kb-side"><b>{escape(side.title)}</b>{escape(side.name)}</div>'
-        lines += line_html(text, side.prediction, colours, own, chosen, near)
-    return f'<div class="kb-ner">{lines}</div>'
+    found = list(_by_place(sides[-1].prediction)) if changed else []
+    lines = [
+        _Line(text, side, own, [*changed, *(found if side is sides[-1] else ())])
+        for side, own in zip(sides, marks, strict=True)
+    ]
+    colours = tints([own.prediction for own in sides]) | {"": ENTITY_TINTS[-1]}
+    return rendered(
+        "spans", lines=lines, tints=colours, chosen=chosen, percent=percent, type_name=type_name
+    )
 
 
 Marks = Mapping[Place, tuple[str, str]]  # of spans to be set off: a class, and a note beside
@@ -359,11 +363,7 @@ def marks_against(text: str, sides: Sequence[Side], number: int) -> Marks:
     first, other = sides[0], sides[1 if not number and len(sides) == 2 else number]
     ring, kinds = ("kb-ring", ("new", "type")) if number else ("kb-lost", ("lost",))
     found = changes(text, first.prediction, other.prediction)
-    return {
-        (own.start, own.end): (ring, t(WHAT_CHANGED[own.change]))
-        for own in found
-        if own.change in kinds
-    }
+    return {(own.start, own.end): (ring, own.said) for own in found if own.change in kinds}
 
 
 def tints(predictions: Sequence[NerPrediction]) -> dict[str, str]:
@@ -373,107 +373,64 @@ def tints(predictions: Sequence[NerPrediction]) -> dict[str, str]:
     return {name: ENTITY_TINTS[i % len(ENTITY_TINTS)] for i, name in enumerate(types)}
 
 
-def line_html(
-    text: str,
-    prediction: NerPrediction,
-    colours: Mapping[str, str],
-    marks: Marks,
-    chosen: Mapping[int, str] = NOTHING,
-    near: Sequence[Place] = (),
-) -> str:
-    """Draw one prediction: the text, its tags, its spans.
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One prediction on its text, as drawn."""
 
-    Args:
-        colours: of the entity types.
-        chosen: "token" or "mention", by first character.
-        near: places; what stands far from all of them is left out. Empty: nothing is.
-    """
-    spans = {span.start: span for span in prediction.spans}
-    wide = [(start - AROUND, end + AROUND) for start, end in near]
-    inside, drawn, end, skipped = None, "", 0, False
-    for token in prediction.tokens:
-        whole = inside or spans.get(token.start) or token  # a span is drawn as a whole
-        if near and not any(_meet((whole.start, whole.end), place) for place in wide):
-            drawn += (
-                "" if skipped else '<span class="kb-char"><span class="kb-text">…</span></span>'
-            )
-            skipped, end = True, token.end
-            continue
-        skipped = False
-        # the white space between two words; there is none between characters or word pieces
-        drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
-        if inside is None and (inside := spans.get(token.start)):
-            ring, note = marks.get((inside.start, inside.end), ("", ""))
-            tint = colours.get(inside.label, ENTITY_TINTS[-1])
-            drawn += f'<span class="kb-span {ring}" style="--tint:{tint}"><span>'
-        drawn += _char(text, token, chosen)
-        end = token.end
-        if inside is not None and end >= inside.end:
-            note = f" · {escape(note)}" if note else ""
-            drawn += (
-                f'</span><span class="kb-tag"><b>{escape(type_name(inside.label))}</b> '
-                f"{percent(inside.probability)}{note}</span></span>"
-            )
-            inside = None
-    long = " kb-long" if len(text) > LONG and not near else ""
-    return f'<div class="kb-line{long}">{drawn}</div>'
+    text: str
+    side: Side
+    marks: Marks
+    near: Sequence[Place]  # what stands far from all of them is left out. Empty: nothing is
 
+    @property
+    def long(self) -> bool:
+        """Whether it scrolls."""
+        return len(self.text) > LONG and not self.near
 
-def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
-    text, tag = whole[token.start : token.end], token.tag
-    letter = "·" if tag == "O" else tag.split("-", 1)[0]
-    narrow = " kb-latin" if text.isascii() else ""
-    mark = {"token": " kb-chosen", "mention": " kb-followed"}.get(chosen.get(token.start, ""), "")
-    return (
-        f'<span class="kb-char{narrow}{mark}"><span class="kb-text">{shown(text)}</span>'
-        f'<span class="kb-bio">{escape(letter)}</span></span>'
-    )
+    @property
+    def spaced(self) -> set[int]:
+        """Where a token begins after white space."""
+        tokens = self.side.prediction.tokens
+        ends = [0, *(token.end for token in tokens)]
+        return {own.start for end, own in zip(ends, tokens, strict=False) if own.start > end}
+
+    @property
+    def parts(self) -> Iterator[tuple[Any, list[LabelledToken]]]:
+        """Each span or token outside with its tokens; None for what is left out."""
+        wide = [(start - AROUND, end + AROUND) for start, end in self.near]
+        spans = self.side.prediction.spans
+
+        def part_of(token: LabelledToken) -> Any:
+            whole = next((own for own in spans if own.start <= token.start < own.end), token)
+            place = (whole.start, whole.end)
+            return whole if not wide or any(_meet(place, own) for own in wide) else None
+
+        for whole, tokens in groupby(self.side.prediction.tokens, part_of):
+            yield whole, list(tokens)
 
 
 def changes_html(found: Sequence[Change], *, compared: bool) -> str:
     """Draw places as a table: before, now, difference."""
-    if not found:
-        return f'<p class="kb-table">{escape(t("No named entity found."))}</p>'
-    nothing = f'<span style="opacity:.6">{escape(t("none"))}</span>'
-    rows = []
-    for item in found:
-        both = [escape(_named(own)) if own else nothing for own in (item.before, item.after)]
-        change = ""
-        if item.change != "same":
-            change = f'<span class="kb-badge">{escape(t(WHAT_CHANGED[item.change]))}</span>'
-        elif item.before and item.after:
-            change = signed((item.after[1] or 0) - (item.before[1] or 0))
-        rows.append([shown(item.text), *([*both, change] if compared else both[1:])])
-    both_heads = (t("Entity"), t("Before"), t("Now"), t("Change"))
-    heads = both_heads if compared else (t("Entity"), t("Type"))
-    return scrolling(table_html(heads, rows, numbers=int(compared)))
+    return rendered("changes", found=found, compared=compared, named=_named, signed=signed)
 
 
 def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:
     """Draw tables of probabilities as bars, a column a side, with the difference from the first."""
     tables: list[Chances] = [side.prediction for side in sides]
     union = dict.fromkeys(name for own in tables for name in own)
-    best = [best_of(own)[0] if own else None for own in tables]
-    heads = f"<th>{escape(head)}</th>" + "".join(
-        f'<th>{escape(side.title)}<div class="kb-under">{escape(side.name)}</div></th>'
-        for side in sides
+    best = [best_of(own)[0] if own and len(union) > 1 else None for own in tables]
+    names = sorted(union, key=lambda name: -max(own.get(name, 0.0) for own in tables))
+    return rendered(
+        "bars",
+        sides=sides,
+        tables=tables,
+        head=head,
+        names=names[:most],
+        best=best,
+        width=BAR,
+        percent=percent,
+        signed=signed,
     )
-    rows = ""
-    for name in sorted(union, key=lambda name: -max(own.get(name, 0.0) for own in tables))[:most]:
-        rows += f"<tr><td>{escape(name)}</td>"
-        first = tables[0].get(name)
-        for number, own in enumerate(tables):
-            value = own.get(name)
-            said, delta = percent(value), ""
-            if number and value is not None and first is not None:
-                delta = f' <span class="kb-delta">{signed(value - first)}</span>'
-            if best[number] == name and len(union) > 1:
-                said = f"<b>{said}</b>" if best[0] == name else f'<i class="kb-badge">{said}</i>'
-            bar = f'<span class="kb-bar" style="width:{BAR * (value or 0):.1f}%"></span>'
-            rows += f"<td>{bar} {said}{delta}</td>"
-        rows += "</tr>"
-    four = " kb-four" if len(sides) > 3 else ""
-    return scrolling(f'<table class="kb-table kb-twins{four}"><tr>{heads}</tr>{rows}</table>')
 
 
 def worth_a_look(found: Sequence[Change]) -> tuple[Change, ...]:

@@ -64,7 +64,7 @@ class BranchView:
     def title(self) -> str:
         """What stands under the mouse; plain text."""
         note = {"same": "", "added": t("new"), "removed": t("gone")}[self.status]
-        return with_glosses(str(self.triple) + (f" · {note}" if note else ""), self.triple)
+        return with_glosses(str(self.triple), self.triple) + (f" · {note}" if note else "")
 
 
 @dataclass(frozen=True, slots=True)
