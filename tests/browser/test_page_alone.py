@@ -142,10 +142,11 @@ def test_a_tail_is_typed_in_place(visit):
     assert "drug" in page.locator(".kb-added").first.inner_text()
 
 
-def test_the_model_runs_in_the_page_where_it_may_have_no_thread(visit):
+def test_without_a_thread_the_page_says_so_and_goes_on_with_what_is_stored(visit):
     page = visit("zh", script=PLAYED + "; delete window.Worker")
-    page.locator("#text").fill("行胃镜")
-    says(page, "Examine")
+    page.wait_for_function("() => document.querySelector('#loading').textContent.includes('模型')")
+    page.locator("[data-switch=off]").first.click()
+    says(page, "BodyPart")
 
 
 def test_bad_input_gets_a_sentence_and_the_page_goes_on(visit):

@@ -17,31 +17,33 @@ def source(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
+def needed(*modules: str) -> list[str]:
+    """Modules and all that they import, each after what it imports."""
+    found: dict[str, None] = {}
+    for module in modules:
+        imported = [other for _, other in IMPORT.findall(source(f"{module}.js"))]
+        found |= dict.fromkeys([*needed(*imported), module])
+    return list(found)
+
+
 def bundle(name: str) -> str:
     """A module and all that it imports as one script: each a constant with what it exports.
 
     Args:
         name: of the module; ``bundle("tree")`` leaves a constant ``$tree``, with ``$tree.draw``.
     """
-    scripts: dict[str, str] = {}
+    return "".join(map(_as_constant, needed(name)))
 
-    def add(module: str) -> None:
-        if module in scripts:
-            return
-        text = source(f"{module}.js")
-        for _, needed in IMPORT.findall(text):
-            add(needed)
-        body = EXPORT.sub("", IMPORT.sub(_taken, text))
-        names = [
-            name
-            for function, constants in EXPORT.findall(text)
-            for name in ([function] if function else re.findall(r"(\w+) = ", constants))
-        ]
-        given = f"return {{ {', '.join(names)} }};"
-        scripts[module] = f"const ${module} = (() => {{\n{body}{given}\n}})();\n"
 
-    add(name)
-    return "".join(scripts.values())
+def _as_constant(module: str) -> str:
+    text = source(f"{module}.js")
+    exported = [
+        name
+        for function, constants in EXPORT.findall(text)
+        for name in ([function] if function else re.findall(r"(\w+) = ", constants))
+    ]
+    body = EXPORT.sub("", IMPORT.sub(_taken, text))
+    return f"const ${module} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
 
 
 def _taken(found: re.Match[str]) -> str:

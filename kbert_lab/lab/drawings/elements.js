@@ -8,6 +8,8 @@ export function made(tag, attributes = {}, ...inside) {
   return element;
 }
 
+export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
 // What a drawing is made of, put into its element the first time it is drawn.
 export function parts(root, html) {
   if (!root.firstElementChild) root.innerHTML = html;  // a constant of a drawing, no one's text

@@ -8,8 +8,9 @@ const HEIGHT = 640;  // of the window on the matrix, at most
 const BELOW = 26;  // what stands below the cells, and is to be in sight
 const LARGEST = 32, ZOOM = 1.4;
 
-// Codes, and shares where there are any: categories come as bytes, values in 16 bit.
-export function unpacked({ n, cells, categorical, low, high }) {
+// Codes, and shares where there are any; packed, categories come as bytes, values in 16 bit.
+export function unpacked({ n, cells, categorical, low, high, ...given }) {
+  if (!cells) return given;
   const raw = bytes(cells);
   if (categorical) return { codes: raw, shares: null };
   const fine = new Uint16Array(raw.buffer), codes = new Uint8Array(n * n);

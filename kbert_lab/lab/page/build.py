@@ -24,7 +24,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
-from kbert_lab.lab.drawings import source
+from kbert_lab.lab.drawings import needed, source
 from kbert_lab.lab.examples import EXAMPLES, Example
 from kbert_lab.lab.models import type_name
 from kbert_lab.lab.page.export import export_model, tables_js
@@ -44,10 +44,6 @@ SCRIPTS_OF = {"en": "Latin", "zh": "Han"}
 LAB = "http://localhost:8501/"  # where `kbert lab` opens the app
 HERE = Path(__file__).parent
 SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(HERE.glob("*.js"))}
-DRAWINGS = (
-    *("colours", "elements", "layout", "matrix", "moving", "paint", "play", "saved", "settings"),
-    *("tail", "tree", "why"),
-)
 TAILS = 6  # of a relation, the commonest, whose answers are stored
 
 HTML = {  # what stands on the page
@@ -125,7 +121,7 @@ TREE = {  # as in the Lab's own tree
 def build(folder: Path) -> None:
     """Write the pages, their scripts and their scenes into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawings = {f"{name}.js": source(f"{name}.js") for name in DRAWINGS}
+    drawings = {f"{name}.js": source(f"{name}.js") for name in needed("matrix", "play", "tree")}
     styles = [source("page.css"), source("start.css"), (HERE / "page.css").read_text("utf-8")]
     style = "".join([*styles, f".kb-matrix {{{source('matrix.css')}}}"])
     logo = shipped("app/logo.svg").read_text("utf-8")

@@ -86,7 +86,7 @@ def export_model(pipeline: Pipeline, folder: Path, bits: int = 16) -> dict[str, 
 
 
 def _layers(weights: Mapping[str, Array], count: int) -> dict[str, Array]:
-    """Every tensor but the vocabulary's, by the page's names; the one segment is added."""
+    """Every tensor but the vocabulary's, by the page's names, vectors first; the one segment is added."""
     of = "bert.embeddings."
     segment = weights[f"{of}token_type_embeddings.weight"][0]
     named = {
@@ -101,7 +101,7 @@ def _layers(weights: Mapping[str, Array], count: int) -> dict[str, Array]:
     found = {"positions": weights[f"{of}position_embeddings.weight"][:LONGEST] + segment}
     for mine, theirs in named.items():
         found[mine], found[f"{mine}.bias"] = weights[f"{theirs}.weight"], weights[f"{theirs}.bias"]
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[1].ndim))
 
 
 def _pack(path: Path, tensors: Mapping[str, Array], bits: int) -> None:

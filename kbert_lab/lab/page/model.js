@@ -1,27 +1,25 @@
 // BERT with soft positions, a visible matrix and a head of tags, over typed arrays. A file of weights
 // holds first what is in 32 bits (biases, norms, scales), then the matrices in whole numbers.
 
-import { HIDDEN } from "./rows.js";
+import { HIDDEN, trunkOf } from "./rows.js";
 
 const WHOLE = { 8: Int8Array, 16: Int16Array };
 
-// Tensors [name, rows, columns] of a file, by name; whole numbers have a scale for each group.
+// Tensors [name, rows, columns] of a file, by name; of whole numbers each group has a scale.
 function opened(tensors, { bits, group }, buffer) {
-  const whole = tensors.filter(([, , columns]) => columns && bits < 32), found = {};
-  const count = (some) => some.reduce((sum, [, rows, columns]) => sum + rows * (columns ?? 1), 0);
-  const others = tensors.filter((one) => !whole.includes(one));
-  const many = count(whole), few = 4 * count(others);
-  const scales = new Uint16Array(buffer, few, many / group);
-  const values = bits < 32 ? new WHOLE[bits](buffer, few + 2 * scales.length) : [];
-  const large = new Float32Array(buffer, 0, few / 4);
-  const exact = new Float32Array(Uint32Array.from(scales, (half) => half << 16).buffer);
-  const all = new Float32Array(many);
-  for (let i = 0; i < many; i++) all[i] = values[i] * exact[Math.floor(i / group)];
-  for (const [some, numbers] of [[others, large], [whole, all]]) {
-    let at = 0;
-    for (const one of some) found[one[0]] = numbers.subarray(at, at += count([one]));
+  const size = ([, rows, columns = 1]) => rows * columns;
+  const count = (some) => some.reduce((sum, one) => sum + size(one), 0);
+  const many = bits < 32 ? count(tensors.filter(([, , columns]) => columns)) : 0;
+  const few = count(tensors) - many, all = new Float32Array(few + many);
+  all.set(new Float32Array(buffer, 0, few));
+  if (many) {
+    const halves = new Uint16Array(buffer, 4 * few, many / group);
+    const scales = new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer);
+    all.set(new WHOLE[bits](buffer, 4 * few + halves.byteLength), few);
+    for (let i = 0; i < many; i++) all[few + i] *= scales[Math.floor(i / group)];
   }
-  return found;
+  let at = 0;
+  return Object.fromEntries(tensors.map((one) => [one[0], all.subarray(at, at += size(one))]));
 }
 
 export class Model {
@@ -141,19 +139,15 @@ function gelu(x) {  // by the error function, within 2e-7 (Abramowitz and Stegun
 
 // The entities of a row: the likeliest consistent tags, and their spans.
 export function entitiesOf(row, scores, labels) {
-  const k = labels.length, of = (place) => scores.slice(place * k, (place + 1) * k);
-  const logs = row.trunk.map((place) => logSoftmax(of(place)));
-  const tags = bestTags(logs, labels), { starts, ends } = row.trunkTokens, found = [];
-  for (let first = 0, last; first < tags.length; first = last) {
-    last = first + 1;
-    const tag = labels[tags[first]];
-    if (!tag.startsWith("B-")) continue;
-    while (last < tags.length && labels[tags[last]] === `I-${tag.slice(2)}`) last++;
-    const sum = logs.slice(first, last).reduce((all, own, i) => all + own[tags[first + i]], 0);
-    const p = Math.exp(sum / (last - first));
-    found.push({ start: starts[first], end: ends[last - 1], label: tag.slice(2), p });
-  }
-  return found;
+  const k = labels.length, trunk = trunkOf(row), found = [];
+  const logs = trunk.map((i) => logSoftmax(scores.slice(i * k, (i + 1) * k)));
+  bestTags(logs, labels).forEach((tag, i) => {
+    const { start, end } = row.tokens[trunk[i]], log = logs[i][tag];
+    if (labels[tag].startsWith("B-")) found.push({ start, label: labels[tag].slice(2), logs: [] });
+    if (labels[tag] !== "O") Object.assign(found.at(-1), { end }).logs.push(log);
+  });
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return found.map((own) => ({ ...own, p: Math.exp(mean(own.logs)) }));
 }
 
 function logSoftmax(scores) {
@@ -163,16 +157,15 @@ function logSoftmax(scores) {
 
 // An I- tag may only follow a B- or I- tag of its own type (Viterbi).
 function bestTags(logs, labels) {
-  const may = (before, after) => !labels[after].startsWith("I-")
-    || (before >= 0 && labels[before].slice(2) === labels[after].slice(2));
-  let best = labels.map(() => 0);
-  const came = logs.map((own, at) => {
-    const from = labels.map((_, after) => best.reduce((found, value, before) =>
-      may(at ? before : -1, after) && (found < 0 || value > best[found]) ? before : found, -1));
-    best = own.map((log, tag) => from[tag] < 0 ? -Infinity : best[from[tag]] + log);
-    return from;
+  const may = (before, tag) => !labels[tag].startsWith("I-")
+    || labels[before]?.slice(2) === labels[tag].slice(2);
+  const likelier = (one, other) => other.sum > one.sum ? other : one;
+  let best = [{ sum: 0, tags: [] }];  // the likeliest tags, by the last of them
+  for (const own of logs) best = labels.flatMap((_, tag) => {
+    const before = best.filter(({ tags }) => may(tags.at(-1), tag));
+    if (!before.length) return [];
+    const { sum, tags } = before.reduce(likelier);
+    return [{ sum: sum + own[tag], tags: [...tags, tag] }];
   });
-  const tags = [best.indexOf(Math.max(...best))];
-  for (const from of came.slice(1).reverse()) tags.unshift(from[tags[0]]);
-  return tags;
+  return best.reduce(likelier).tags;
 }

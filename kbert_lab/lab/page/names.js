@@ -35,29 +35,29 @@ const casefold = (text) =>
 const fold = cached((chunk) => Array.from(casefold(chunk.normalize("NFKC")).normalize("NFKC"),
   (c) => isWhite(c) ? " " : c));
 
-// The characters of a text, each with the accents after it: [text, start, end].
+// The characters of a text, each with the accents after it: {text, start, end}.
 export function clusters(text) {
-  const all = [...text], found = [];
-  for (let start = 0, end; start < all.length; start = end) {
-    end = start + 1;
-    while (end < all.length && extendsBefore(all[end])) end++;
-    found.push([all.slice(start, end).join(""), start, end]);
-  }
+  const found = [];
+  [...text].forEach((c, start) => {
+    if (!start || !extendsBefore(c)) found.push({ text: "", start });
+    const own = found.at(-1);
+    Object.assign(own, { text: own.text + c, end: start + 1 });
+  });
   return found;
 }
 
 export function normalise(name) {
-  return clusters(name).flatMap(([chunk]) => fold(chunk)).join("").replace(/ +/g, " ").trim();
+  return clusters(name).flatMap(({ text }) => fold(text)).join("").replace(/ +/g, " ").trim();
 }
 
-// A text to look names up in: [character, start, end], without dashes and spaces.
+// A text to look names up in, without dashes and spaces: {c, start, end}.
 function loosen(text) {
-  return clusters(text.replaceAll("´", "'")).flatMap(([chunk, start, end]) =>
-    fold(chunk).map((c) => [apostrophes.has(c) ? "'" : c === " " || dashes.has(c) ? ""
-      : c < " " ? "\x02" : simplified.get(c) ?? c, start, end])).filter(([c]) => c);
+  return clusters(text.replaceAll("´", "'")).flatMap(({ text: chunk, start, end }) =>
+    fold(chunk).filter((c) => c !== " " && !dashes.has(c)).map((c) => ({ start, end,
+      c: apostrophes.has(c) ? "'" : c < " " ? "\x02" : simplified.get(c) ?? c })));
 }
 
-const keyOf = (name) => loosen(name).map(([c]) => c).join("");
+const keyOf = (name) => loosen(name).map(({ c }) => c).join("");
 
 function withoutSense(name) {
   return /[)）]$/.test(name) && name.replace(SENSE, "") || name;
@@ -86,58 +86,53 @@ function aliasIn([head, relation, tail]) {
     : ofTail.includes(compared) ? [head, tail] : undefined;
 }
 
-// The rules that are needed to read a name in a text; null: it isn't this name.
-function agreement(span, name, rules) {
-  const base = withoutSense(name), names = [[name, []]];
-  if (rules.has("sense") && base !== name) names.push([base, ["sense"]]);
-  for (const [named, sense] of names) {
-    for (const [one, other, number] of inOneNumber(span, named, rules)) {
-      const folds = folded(one, other, rules);
-      if (folds) return [...folds, ...number, ...sense];
+// What it takes to read a name in a text: SPELT for each rule about spelling, and 1 for each other
+// rule; Infinity: it isn't this name.
+const SPELT = 100;
+function cost(span, name, folds) {
+  for (const [named, sense] of [[name, 0], [withoutSense(name), 1]]) {
+    for (const [one, other, number] of inOneNumber(span, named)) {
+      const needed = folded(one, other, folds);
+      if (needed < Infinity) return SPELT * (needed + number) + sense;
     }
   }
-  return null;
+  return Infinity;
 }
 
-function inOneNumber(span, name, rules) {
-  const found = [[span, name, []]];
+// Both as they are, and then one of them in the singular.
+function inOneNumber(span, name) {
   const isUpper = (text) => /\p{Lu}/u.test(text) && text === text.toUpperCase();
-  if (!rules.has("plural") || !/[A-Za-z]$/.test(span)) return found;
-  for (const [singular, written] of [...singulars(span).map((one) => [one, name]),
-    ...singulars(name).map((one) => [one, span])]) {
-    const acronym = [...written].length <= 4 && isUpper(written);
-    if (isUpper(singular) || !acronym) found.push([singular, written, ["plural"]]);
-  }
-  return found;
+  const isAcronym = (text) => isUpper(text) && [...text].length <= 4;
+  const others = /[A-Za-z]$/.test(span) ? [[span, name], [name, span]].flatMap(([many, written]) =>
+    singulars(many).map((one) => [one, written, 1])) : [];
+  return [[span, name, 0], ...others.filter(([one, written]) => isUpper(one) || !isAcronym(written))];
 }
 
-function folded(span, name, rules) {
-  if (span === name) return [];
-  let taken = FOLDS.filter((rule) => rules.has(rule));
-  if (!same(span, name, taken)) {
-    taken = taken.filter((rule) => rule !== "spaces");
-    if (!same(span, name, taken)) return null;
+// How many folds make two names the same.
+function folded(one, other, folds) {
+  if (one === other) return 0;
+  const tried = [folds, folds.filter((fold) => fold !== "spaces")];
+  let taken = tried.find((some) => same(one, other, some));
+  for (const fold of taken ?? []) {
+    const fewer = taken.filter((own) => own !== fold);
+    if (same(one, other, fewer)) taken = fewer;
   }
-  for (const rule of taken) {
-    const fewer = taken.filter((other) => other !== rule);
-    if (same(span, name, fewer)) taken = fewer;
-  }
-  return taken;
+  return taken?.length ?? Infinity;
 }
 
-function same(one, other, rules) {
-  return (rules.includes("dashes") ? ["", " "] : [""]).some((dash) =>
-    canonical(one, rules, dash) === canonical(other, rules, dash));
+function same(one, other, folds) {
+  return (folds.includes("dashes") ? ["", " "] : [""]).some((dash) =>
+    canonical(one, folds, dash) === canonical(other, folds, dash));
 }
 
-function canonical(name, rules, dash) {
-  name = name.normalize(rules.includes("width") ? "NFKC" : "NFC");
-  if (rules.includes("case")) name = casefold(name);
-  if (rules.includes("script")) name = Array.from(name, (c) => simplified.get(c) ?? c).join("");
-  if (rules.includes("dashes")) name = Array.from(name.replace(RANGE, "\0"),
+function canonical(name, folds, dash) {
+  name = name.normalize(folds.includes("width") ? "NFKC" : "NFC");
+  if (folds.includes("case")) name = casefold(name);
+  if (folds.includes("script")) name = Array.from(name, (c) => simplified.get(c) ?? c).join("");
+  if (folds.includes("dashes")) name = Array.from(name.replace(RANGE, "\0"),
     (c) => dashes.has(c) ? dash : apostrophes.has(c) ? "'" : c).join("");
   name = name.trim().replace(/\s+/g, (run) => /^[ \t\u00a0\u3000]$/.test(run) ? " " : "\n");
-  if (rules.includes("spaces") && name.includes(" ")) {
+  if (folds.includes("spaces") && name.includes(" ")) {
     const all = [...name], digit = (c) => /\p{Nd}/u.test(c);
     name = all.filter((c, i) => c !== " " || (isWord(all[i - 1]) && isWord(all[i + 1])
       && digit(all[i - 1]) === digit(all[i + 1]))).join("");
@@ -145,28 +140,33 @@ function canonical(name, rules, dash) {
   return name.replaceAll("\n", " ");
 }
 
-const spelling = (rules) => rules.filter((rule) => rule !== "sense" && rule !== "alias").length;
-const nearer = (one, other) => spelling(one) - spelling(other) || one.length - other.length;
-
 export class Graph {
-  // triples: [head, relation, tail]; off: ids of those that are switched off.
+  // triples: [head, relation, tail]; rules: names of those that the model reads names by; off: ids of
+  // triples that are switched off.
   constructor(triples, rules, off = new Set()) {
-    Object.assign(this, { triples, rules: new Set(rules), off, meant: new Map(), most: 0 });
-    this.entities = new Map();
+    Object.assign(this, { triples, off, folds: FOLDS.filter((fold) => rules.includes(fold)),
+      takesAliases: rules.includes("alias"), meant: new Map(), most: 0, entities: new Map() });
     for (const triple of triples) {
-      const entity = normalise(triple[0]);
-      if (entity) this.entities.set(entity, [...this.entities.get(entity) ?? [], triple]);
+      const entity = normalise(triple[0]), before = this.entities.get(entity);
+      const own = before ?? { triples: [], heads: new Set(), aliases: [] };
+      own.triples.push(triple);
+      own.heads.add(triple[0]);
+      if (entity && !before) this.entities.set(entity, own);
     }
-    const add = (name, entity) => {
-      for (const key of keysOf(name)) {
-        this.meant.set(key, this.meant.get(key) ?? new Set());
-        this.meant.get(key).add(entity);
-        this.most = Math.max(this.most, key.length);
-      }
-    };
     for (const [entity, own] of this.entities) {
-      add(entity, entity);
-      for (const [alias, of] of own.map(aliasIn).filter(Boolean)) add(normalise(alias), normalise(of));
+      this.name(entity, entity);
+      for (const triple of own.triples) {
+        const [alias, of] = aliasIn(triple)?.map(normalise) ?? [];
+        this.entities.get(of)?.aliases.push(triple);
+        this.name(alias, of);
+      }
+    }
+  }
+
+  name(name, entity) {
+    for (const key of this.entities.has(entity) ? keysOf(name) : []) {
+      this.meant.set(key, (this.meant.get(key) ?? new Set()).add(entity));
+      this.most = Math.max(this.most, key.length);
     }
   }
 
@@ -177,87 +177,64 @@ export class Graph {
 
   isOn(triple) { return !this.off.has(idOf(triple)); }
 
-  // What a span of a text, found by a key, may mean: [entity, rules], the nearest alone.
+  // What a span of a text, found by a key, may mean: [entity, cost], those spelt most like it.
   meanings(key, span) {
-    const found = new Map(), { rules } = this;
-    for (const entity of this.meant.get(key) ?? []) {
-      const triples = this.entities.get(entity) ?? [];
-      const said = [[entity, [...new Set(triples.map(([head]) => head))], []]];
-      for (const triple of rules.has("alias") ? triples : []) {
-        const alias = aliasIn(triple);
-        if (!alias || !this.isOn(triple)) continue;
-        const named = normalise(alias[1]);
-        if (this.entities.has(named)) said.push([named, [alias[0]], ["alias"]]);
-      }
-      for (const [named, names, more] of said) {
-        const ways = names.map((name) => agreement(span, name, rules)).filter(Boolean);
-        if (!ways.length) continue;
-        const taken = [...ways.sort((a, b) => a.length - b.length)[0], ...more];
-        const before = found.get(named);
-        if (!before || nearer(taken, before) < 0) found.set(named, taken);
-      }
-    }
-    const least = Math.min(...Array.from(found.values(), spelling));
-    const first = [...this.meant.get(key) ?? []].filter((entity) => found.has(entity));
-    return first.map((entity) => [entity, found.get(entity)])
-      .filter(([, taken]) => spelling(taken) === least).sort((a, b) => a[1].length - b[1].length);
+    const found = Array.from(this.meant.get(key), (entity) => {
+      const { heads, aliases } = this.entities.get(entity);
+      const said = this.takesAliases ? aliases.filter((triple) => this.isOn(triple)) : [];
+      return [entity, Math.min(...Array.from(heads, (head) => cost(span, head, this.folds)),
+        ...said.map((triple) => 1 + cost(span, aliasIn(triple)[0], this.folds)))];
+    }).sort((one, other) => one[1] - other[1]);
+    const spelling = ([, cost]) => Math.floor(cost / SPELT);
+    return found.filter((one) => one[1] < Infinity && spelling(one) === spelling(found[0]));
   }
 
-  // The entities that a text names, leftmost and longest: {start, end, entities}.
+  // The entities that a text names, leftmost and longest: {start, end, text, entities}.
   mentions(text) {
-    const all = [...text, "\0"], loose = [...loosen(text), ["\0", all.length - 1, all.length]];
-    const size = loose.length, [cut, odd] = [0, 1].map(() => new Array(size + 1).fill(false));
-    odd[0] = true;
-    for (let i = 0; i < size; i++) {
-      const [c, start, end] = loose[i];
-      if (i) {
-        const apart = loose[i - 1][2] !== start;
-        cut[i] = (isWord(c) && isWord(loose[i - 1][0]) && !apart) || loose[i - 1][1] === start;
-        odd[i] ||= cut[i] || apart;
-      }
-      if (end - start !== 1) odd[i] = odd[i + 1] = true;
-    }
-    const found = [];
-    for (let at = 0, free = 0; at < size; at++) {
-      if (cut[at] || loose[at][1] < free) continue;
-      for (let after = Math.min(at + this.most, size - 1); after > at; after--) {
-        const key = loose.slice(at, after).map(([c]) => c).join("");
+    const all = [...text, "\0"], size = all.length, found = [];
+    const loose = [...loosen(text), { c: "\0", start: size - 1, end: size }];
+    const cut = loose.map(({ c, start }, i) => {  // where a border would cut a word or a character
+      const before = loose[i - 1];
+      return before?.start === start || (before?.end === start && isWord(c) && isWord(before.c));
+    });
+    for (let at = 0, free = 0; at < loose.length; at++) {
+      if (cut[at] || loose[at].start < free) continue;
+      for (let after = Math.min(at + this.most, loose.length - 1); after > at; after--) {
+        const key = loose.slice(at, after).map(({ c }) => c).join("");
         if (!this.meant.has(key)) continue;
-        const start = loose[at][1], last = loose[after - 1][2];
-        const [begin, end, meant] = odd[at] || odd[after]
-          ? this.lookedAt(all, key, start, last, cut[after])
-          : [start, last, this.meanings(key, all.slice(start, last).join(""))];
-        if (!meant.length || begin < free) continue;
-        found.push({ start: begin, end, entities: meant.map(([entity]) => entity) });
-        free = end;
+        const mention = this.read(all, key, loose[at].start, loose[after - 1].end, cut[after]);
+        if (!mention || mention.start < free) continue;
+        found.push(mention);
+        free = mention.end;
         break;
       }
     }
     return found;
   }
 
-  // A key whose borders need a closer look: a plural ending, dashes beside it.
-  lookedAt(all, key, start, last, cut) {
-    const end = cut ? this.rules.has("plural") ? pluralEnd(all, last) : null : last;
-    if (end === null) return [start, start, []];
-    const read = (from, to) => [from, to, this.meanings(key, all.slice(from, to).join(""))];
-    let best = read(start, end);
-    const before = start > 0 && dashes.has(all[start - 1]), after = dashes.has(all[end]);
-    for (const [from, to] of [after && [start, end + 1], before && [start - 1, end],
-      before && after && [start - 1, end + 1]].filter(Boolean)) {
-      const other = read(from, to);
-      const [[[, rules] = []], [[, known] = []]] = [other[2], best[2]];
-      if (rules && (!known || nearer(rules, known) <= 0)) best = other;
+  // The mention that a key makes: with a plural's ending, and with the dashes beside it where it is
+  // written more like the graph's name so.
+  read(all, key, start, last, cut) {
+    const end = cut ? pluralEnd(all, last) : last;
+    if (end === null) return null;
+    const starts = [start, start - 1].filter((at) => at === start || dashes.has(all[at]));
+    const ends = [end, end + 1].filter((at) => at === end || dashes.has(all[end]));
+    let best = null, least = Infinity;
+    for (const [from, to] of starts.flatMap((from) => ends.map((to) => [from, to]))) {
+      const text = all.slice(from, to).join(""), meant = this.meanings(key, text);
+      if (!meant.length || meant[0][1] > least) continue;
+      best = { start: from, end: to, text, entities: meant.map(([entity]) => entity) };
+      least = meant[0][1];
     }
     return best;
   }
 
   // The triples that hang on a mention: the first ones, where those switched off keep their places.
-  selected({ entities }, name, { most, keepPlaces }) {
-    const seen = new Map(entities.flatMap((entity) => this.entities.get(entity) ?? [])
-      .map((triple) => [idOf(triple), triple]));
-    const ranked = [...seen.values()].filter((triple) => (keepPlaces || this.isOn(triple))
-      && !(this.rules.has("alias") && aliasIn(triple) && agreement(name, triple[2], this.rules)));
+  selected({ entities, text }, { most, keepPlaces }) {
+    const all = entities.flatMap((entity) => this.entities.get(entity).triples);
+    const ranked = [...new Map(all.map((triple) => [idOf(triple), triple])).values()].filter((triple) =>
+      (keepPlaces || this.isOn(triple)) && !(this.takesAliases && aliasIn(triple)
+        && cost(text, triple[2], this.folds) < Infinity));
     return ranked.slice(0, most).filter((triple) => this.isOn(triple));
   }
 }

@@ -1,15 +1,16 @@
 // The page: a text, edits to a graph, and how the text is read; all is drawn anew after each change.
 // A prediction is one of those stored with the scene, or the model makes it, once it has come.
 
+import { filled, made } from "./elements.js";
 import { draw as drawMatrix } from "./matrix.js";
 import { entitiesOf } from "./model.js";
 import { Graph, idOf } from "./names.js";
 import { Pieces } from "./pieces.js";
 import { draw as play } from "./play.js";
-import { clauses, inputsOf, rowOf } from "./rows.js";
+import { clauses, each, inputsOf, rowOf, trunkOf } from "./rows.js";
 import { draw as drawTail } from "./tail.js";
 import { draw as drawTree } from "./tree.js";
-import { filled, matrixView, percent, predictionHtml, treeHtml } from "./views.js";
+import { matrixView, percent, predictionOf, treeOf } from "./views.js";
 
 const MOST_ADDED = 1000;  // triples at once
 const SUGGESTED = 6;  // tails
@@ -18,6 +19,7 @@ const KEPT = 100;  // results
 const AS_TRAINED = { edits: [], positions: "soft", visible: "tree" };
 
 const find = (id) => document.getElementById(id);
+const say = (where, text) => { find(where).textContent = text; };
 const folder = new URL(`${document.documentElement.lang}/`, document.baseURI).href;
 const read = async (name) => (await fetch(folder + name)).json();
 const [scene, card] = await Promise.all([read("scene.json"), read("model.json")]);
@@ -29,118 +31,108 @@ let state = { ...AS_TRAINED, text: scene.examples[0], token: null, cell: null, m
 
 // The graph after edits, which are written as in a link to the Lab: [what, triple, new triple].
 const original = new Graph(scene.triples, injection.names);
-const isGiven = ((given) => (triple) => given.has(idOf(triple)))(new Set(scene.triples.map(idOf)));
-const graphs = new Map();
+const given = new Set(scene.triples.map(idOf));
+let lastly = { of: "[]", graph: original };
 function graphAfter(edits) {
-  const lasting = edits.filter(([what]) => what !== "switch_off"), key = JSON.stringify(lasting);
-  if (!graphs.has(key)) {
-    let { triples } = scene;
-    for (const [what, old, changed] of lasting)
-      triples = what === "add" ? [...triples, old]
-        : triples.map((triple) => idOf(triple) === idOf(old) ? changed : triple);
-    if (graphs.size > KEPT) graphs.clear();
-    graphs.set(key, new Graph(triples, injection.names));
+  const lasting = edits.filter(([what]) => what !== "switch_off"), of = JSON.stringify(lasting);
+  if (lastly.of !== of) {
+    const triples = lasting.reduce((all, [what, old, changed]) => what === "add" ? [...all, old]
+      : all.map((triple) => idOf(triple) === idOf(old) ? changed : triple), scene.triples);
+    lastly = { of, graph: new Graph(triples, injection.names) };
   }
-  const off = edits.filter(([what]) => what === "switch_off").map(([, triple]) => idOf(triple));
-  return graphs.get(key).with(new Set(off));
+  const off = edits.filter((edit) => !lasting.includes(edit)).map(([, triple]) => idOf(triple));
+  return lastly.graph.with(new Set(off));
 }
 
-// The model, in a thread of its own where there may be one.
-let run = null, loading = null;
+// The model, in a thread of its own, once it is asked for.
+let model = null, ready = false;
+const asked = [];
 function load() {
-  const size = (card.bytes / 1e6).toFixed(1);
-  const tell = (share) => say("loading", filled(texts.loading, { share: Math.round(100 * share), size }));
-  loading ??= (async () => {
-    try {
-      run = await inThread(tell);
-    } catch {
-      const here = await import("./worker.js");
-      await here.load(folder, tell);
-      ({ run } = here);
-    }
-    say("loading", "");
-    performance.mark("kbert-model");
-    draw();
-  })().catch(() => { loading = null; say("loading", texts.failed); });
-}
-
-async function inThread(tell) {
-  const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" }), asked = [];
-  const ask = (what, given) => new Promise((made, failed) => {
-    worker.postMessage({ number: asked.push({ made, failed }) - 1, what, given });
-  });
-  worker.onmessage = ({ data: { number, share, error, made } }) => {
-    if (share !== undefined) tell(share);
-    else if (number === undefined) performance.mark("kbert-words");  // all of them have come
-    else if (error) asked[number].failed(new Error(error));
-    else asked[number].made(made);
+  const size = (card.bytes / 1e6).toFixed(1), failed = () => {
+    model = null;
+    say("loading", texts.failed);
   };
-  worker.onerror = () => { for (const one of asked) one.failed(new Error("no thread")); };
-  await ask("load", folder);
-  return (inputs) => ask("run", inputs);
+  const heard = {
+    share: (share) => say("loading", filled(texts.loading, { share: Math.round(100 * share), size })),
+    model: () => {
+      ready = true;
+      say("loading", "");
+      performance.mark("kbert-model");
+      draw();
+    },
+    words: () => performance.mark("kbert-words"),  // all of them have come
+    failed,
+    answer: ([number, made]) => asked[number](made),
+  };
+  try {
+    model ??= new Worker(new URL("worker.js", import.meta.url), { type: "module", name: folder });
+    Object.assign(model, { onerror: failed, onmessage: ({ data: [what, said] }) => heard[what](said) });
+  } catch { failed(); }
 }
 
 // What the model says of a row: {entities, attention}; null while there is neither an answer stored
 // nor a model.
 const known = new Map();
 async function predicted(row, how) {
-  const key = [row.ids, row.soft, row.branch, row.anchor, how.positions, how.visible].join(";");
-  if (!known.has(key)) {
-    if (!run && !answers[key]) { load(); return null; }
-    const made = run ? await run(inputsOf(row, how)) : { scores: answers[key] };
-    const said = { ...made, entities: entitiesOf(row, made.scores, card.labels) };
-    if (!run) return said;
-    if (known.size > KEPT) known.clear();
-    known.set(key, said);
+  const codes = ["id", "soft", "branch", "anchor"].map((name) => each(row, name));
+  const key = [...codes, how.positions, how.visible].join(";");
+  if (known.has(key)) return known.get(key);
+  if (!ready) {
+    if (answers[key]) return { entities: entitiesOf(row, answers[key], card.labels) };
+    load();
+    return null;
   }
+  const made = await new Promise((answered) => {
+    model.postMessage([asked.push(answered) - 1, inputsOf(row, how)]);
+  });
+  if (!made) {
+    say("loading", texts.failed);
+    return null;
+  }
+  if (known.size > KEPT) known.clear();
+  known.set(key, { ...made, entities: entitiesOf(row, made.scores, card.labels) });
   return known.get(key);
 }
 
 // Drawn
 
-function say(where, text) { find(where).textContent = text; }
-
-const isChanged = () => Object.entries(AS_TRAINED).some(([name, value]) =>
-  name === "edits" ? state.edits.length : state[name] !== value);
+const isChanged = () => state.edits.length > 0
+  || ["positions", "visible"].some((name) => state[name] !== AS_TRAINED[name]);
 
 let latest = 0;
 async function draw() {
-  const number = ++latest, graph = graphAfter(state.edits), full = rowIn(graph.with(new Set()));
-  const row = rowIn(graph), codes = clauses(row, state.visible), hard = state.positions === "hard";
-  const html = treeHtml(full, row, codes, { token: state.token, hard, texts: scene.tree,
-    isOn: (triple) => graph.isOn(triple), isNew: (triple) => !isGiven(triple) });
-  drawTree(find("tree"), { group: "page", html }, heard);
-  if (!state.map) drawMap(row, codes, null);
+  const number = ++latest, graph = graphAfter(state.edits), row = rowIn(graph);
+  const codes = clauses(row, state.visible), changed = isChanged();
+  const tree = treeOf(rowIn(graph.with(new Set())), row, codes, { token: state.token, texts: scene.tree,
+    hard: state.positions === "hard", isOn: (triple) => graph.isOn(triple),
+    isNew: (triple) => !given.has(idOf(triple)) });
+  const drawMap = (attention) =>
+    drawMatrix(find("matrix"), matrixView(row, codes, attention, { ...state, matrix: scene.matrix }), heard);
+  drawTree(find("tree"), { group: "page", html: tree.map((part) => part.outerHTML).join("") }, heard);
+  if (!state.map) drawMap(null);
   find("undo").disabled = !past.length;
-  find("reset").disabled = !isChanged();
+  find("reset").disabled = !changed;
   say("note", noteOn(row));
   link().then((href) => { find("lab").href = href; });
   if (isLong(row)) return find("prediction").replaceChildren();
-  try {
-    const before = await predicted(rowIn(original), AS_TRAINED), now = await predicted(row, state);
-    if (number !== latest) return;
-    find("prediction").classList.toggle("waits", !now || !before);
-    if (!now || !before) return;
-    const sides = [[texts.before, before.entities], [texts.now, now.entities]].slice(isChanged() ? 0 : 1);
-    find("prediction").innerHTML = predictionHtml(row, sides, { types: scene.types, texts });
-    find("prediction").dataset.said = now.entities.map(({ label }) => label).join(" ");
-    if (state.map && now.attention) drawMap(row, codes, now.attention);
-    else if (state.map) load();
-  } catch { say("loading", texts.failed); }
+  const before = await predicted(rowIn(original), AS_TRAINED), now = await predicted(row, state);
+  if (number !== latest) return;
+  find("prediction").classList.toggle("waits", !now || !before);
+  if (!now || !before) return;
+  const sides = [[texts.before, before.entities], [texts.now, now.entities]].slice(changed ? 0 : 1);
+  find("prediction").replaceChildren(predictionOf(row, sides, { types: scene.types, texts }));
+  find("prediction").dataset.said = now.entities.map(({ label }) => label).join(" ");
+  if (state.map && now.attention) drawMap(now.attention);
+  else if (state.map) load();
 }
 
-function drawMap(row, codes, attention) {
-  const view = matrixView(row, codes, attention, { ...state, matrix: scene.matrix });
-  drawMatrix(find("matrix"), view, heard);
-}
-
-const isLong = (row) => row.trunk.length + 2 > card.longest;
+const isLong = (row) => trunkOf(row).length + 2 > card.longest;
 
 function noteOn(row) {
   const own = new RegExp(`\\p{Script=${scene.script}}`, "u");
   const letters = state.text.match(/\p{L}/gu) ?? [], readable = letters.filter((c) => own.test(c));
   if (!state.text.trim()) return texts.empty;
-  if (isLong(row)) return filled(texts.long, { most: card.longest - 2, count: row.trunk.length });
+  if (isLong(row)) return filled(texts.long, { most: card.longest - 2, count: trunkOf(row).length });
   if (2 * readable.length < letters.length) return texts.script;
   return row.full ? texts.full : row.nodes.length ? "" : texts.no_name;
 }
@@ -161,8 +153,8 @@ async function link() {
 const past = [];
 function put(next) {
   state = next;
-  if (find("text").value !== state.text) find("text").value = state.text;
-  for (const id of ["positions", "visible"]) find(id).value = state[id];
+  for (const id of ["text", "positions", "visible"])
+    if (find(id).value !== state[id]) find(id).value = state[id];
   draw();
 }
 
@@ -205,16 +197,15 @@ async function suggest(triple, { request, tails }) {
   answer({});
   for (const tail of asked) {
     const edits = [...state.edits, ["replace", triple, withTail(triple, tail)]];
-    const row = rowIn(graphAfter(edits));
+    const row = rowIn(graphAfter(edits)), found = await predicted(row, state);
     const mention = row.nodes.find(({ branches }) => branches.some((one) => one.triple[2] === tail));
-    const found = await predicted(row, state);
     const said = found?.entities.find(({ start, end }) => start < mention?.end && end > mention?.start);
     const label = said ? `${scene.types[said.label]} ${percent(said.p)}` : texts.nothing;
     answer({ [tail]: [found ? label : "", false] });
   }
 }
 
-function add(event) {
+find("add").onsubmit = (event) => {
   event.preventDefault();
   const lines = find("triples").value.split("\n").filter((line) => line.trim()), count = lines.length;
   const parts = (line) => line.split(line.includes("\t") ? "\t" : /[,，]/).map((part) => part.trim());
@@ -222,7 +213,7 @@ function add(event) {
   if (count > MOST_ADDED) say("note", filled(texts.many, { most: MOST_ADDED, count }));
   else if (!count || !triples.every(isTriple)) say("note", texts.three);
   else if (edit(triples.map((triple) => ["add", triple]))) find("triples").value = "";
-}
+};
 
 let typing;
 find("text").value = state.text;
@@ -235,10 +226,8 @@ for (const id of ["positions", "visible"])
 find("map").onchange = ({ target }) => put({ ...state, map: target.value });
 find("undo").onclick = () => put(past.pop());
 find("reset").onclick = () => change(AS_TRAINED);
-find("add").onsubmit = add;
 find("examples").append(...scene.examples.map((text) => {
-  const button = document.createElement("button");
-  button.textContent = text;
+  const button = made("button", {}, text);
   button.onclick = () => change({ ...AS_TRAINED, text, token: null, cell: null });
   return button;
 }));

@@ -9,70 +9,59 @@ const LONGEST = 100;  // characters of a word that BERT cuts into pieces
 export class Pieces {
   // kind: "bert" or "characters"; words: the vocabulary in order; special: ids of [UNK], [CLS], [SEP].
   constructor({ kind, words, special }) {
-    Object.assign(this, { ...special, cut: kind === "bert" ? bertWords : characterWords });
+    Object.assign(this, { ...special, wordsOf: kind === "bert" ? bertWords : characterWords });
     this.ids = new Map(words.map((word, id) => [word, id]));
   }
 
-  // {ids, starts, ends}
-  tokenize(text) {
-    const found = { ids: [], starts: [], ends: [] };
-    for (const word of this.cut(text)) {
-      for (const [id, from, to] of this.pieces(word)) {
-        found.ids.push(id);
-        found.starts.push(word[from][1]);
-        found.ends.push(word[to - 1][2]);
-      }
-    }
-    return found;
+  // Tokens {id, start, end, text, joined}; joined: to the token before it, without a space.
+  tokenize(given) {
+    const all = [...given], tokens = this.wordsOf(given).flatMap((word) => this.pieces(word));
+    return tokens.map((token, i) => ({ ...token, text: all.slice(token.start, token.end).join(""),
+      joined: tokens[i - 1]?.end === token.start }));
   }
 
   // The longest pieces of a word, one after the other; of one that has none, the unknown token.
   pieces(word) {
-    const found = [], unknown = [[this.unknown, 0, word.length]];
-    if (word.length > LONGEST) return unknown;
+    const found = [], { start } = word[0], { end } = word.at(-1);
+    const idOf = (from, to) =>
+      this.ids.get((from ? "##" : "") + word.slice(from, to).map(({ c }) => c).join(""));
     for (let from = 0, to; from < word.length; from = to) {
-      let id;
-      for (to = word.length; to > from; to--) {
-        id = this.ids.get((from ? "##" : "") + word.slice(from, to).map(([c]) => c).join(""));
-        if (id !== undefined) break;
-      }
-      if (id === undefined) return unknown;
-      found.push([id, from, to]);
+      to = word.length;
+      while (to > from && idOf(from, to) === undefined) to--;
+      if (to === from || word.length > LONGEST) return [{ id: this.unknown, start, end }];
+      found.push({ id: idOf(from, to), start: word[from].start, end: word[to - 1].end });
     }
     return found;
   }
 }
 
-// Each word is a list of [character, start, end]. An accent that makes one character with the one
+// Each word is a list of characters {c, start, end}. An accent that makes one character with the one
 // before it has no place of its own.
 function characterWords(text) {
-  const words = [];
-  for (const [chunk, start] of clusters(text)) {
+  return clusters(text).flatMap(({ text: chunk, start }) => {
     let read = [];
     [...chunk].forEach((given, i) => {
-      const joint = [...(read.map(([c]) => c).join("") + given).normalize("NFKC")];
-      read = joint.map((c, at) => [c, ...read[at]?.slice(1) ?? [start + i, start + i + 1]]);
+      const joint = read.map(({ c }) => c).join("") + given, place = { start: start + i, end: start + i + 1 };
+      read = Array.from(joint.normalize("NFKC"), (c, at) => ({ ...(read[at] ?? place), c }));
     });
-    for (const [c, ...place] of read)
-      for (const small of c.toLowerCase()) if (!isWhite(small)) words.push([[small, ...place]]);
-  }
-  return words;
+    return read.flatMap((own) => Array.from(own.c.toLowerCase(), (c) => [{ ...own, c }]))
+      .filter(([{ c }]) => !isWhite(c));
+  });
 }
 
 function bertWords(text) {
   const words = [];
-  let word = [];
-  const close = () => { if (word.length) words.push(word); word = []; };
-  for (const [at, given] of [...text].entries()) {
-    if (isWhite(given)) { close(); continue; }
-    if (given === "\0" || CONTROL.test(given)) continue;
-    for (const c of given.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase()) {
-      const alone = CHINESE.test(given) || PUNCTUATION.test(c);
-      if (alone) close();
-      word.push([c, at, at + 1]);
-      if (alone) close();
+  let word = null;  // that goes on
+  [...text].forEach((given, start) => {
+    if (isWhite(given)) word = null;
+    else if (!CONTROL.test(given)) {
+      for (const c of given.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase()) {
+        const alone = CHINESE.test(given) || PUNCTUATION.test(c);
+        if (alone || !word) words.push(word = []);
+        word.push({ c, start, end: start + 1 });
+        if (alone) word = null;
+      }
     }
-  }
-  close();
+  });
   return words;
 }

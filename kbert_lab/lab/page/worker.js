@@ -1,45 +1,43 @@
-// The model in a thread of its own, so that the page stays quick: {load} or {run}, each with a number
-// that the answer repeats. Where a page may have no such thread, it calls the same functions.
+// The model in a thread of its own, so that the page stays quick. It is named after the folder of its
+// files. It is sent [number, inputs], and sends ["answer", [number, what the model says]].
 
 import { Model } from "./model.js";
 
-let model, from;
-
-// The layers; then, unless data is to be saved, the whole vocabulary, so that it works without a line.
-export async function load(folder, tell = () => {}) {
-  from = folder;
-  const card = await (await fetch(`${folder}model.json`)).json();
-  let size = 0;
-  const layers = await unpacked("layers", (more) => tell(Math.min(1, (size += more) / card.bytes)));
-  model = new Model(card, layers);
-  if (!navigator.connection?.saveData) follow(Math.ceil(card.count / card.rows)).catch(() => {});
-}
-
-async function follow(parts) {
-  for (let part = 0; part < parts; part++) await take([part].filter((one) => !model.parts.has(one)));
-  if (globalThis.WorkerGlobalScope) postMessage({});
-}
-
-function take(parts) {
-  return Promise.all(parts.map(async (part) => model.add(part, await unpacked(`words-${part}`))));
-}
-
-async function unpacked(name, tell) {
-  const response = await fetch(`${from}${name}.bin`);
-  if (!response.ok) throw new Error(`${name}: ${response.status}`);
+async function unpacked(file, tell) {
+  const response = await fetch(`${name}${file}.bin`);
+  if (!response.ok) throw new Error(`${file}: ${response.status}`);
   const counted = new TransformStream({ transform(part, to) { tell?.(part.length); to.enqueue(part); } });
   const plain = response.body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
   return new Response(plain).arrayBuffer();
 }
 
-export async function run(inputs) {
-  await take(model.missing(inputs.ids));
-  return model.run(inputs);
+async function load() {
+  const card = await (await fetch(`${name}model.json`)).json();
+  let size = 0;
+  const tell = (more) => postMessage(["share", Math.min(1, (size += more) / card.bytes)]);
+  return new Model(card, await unpacked("layers", tell));
 }
 
-if (globalThis.WorkerGlobalScope) onmessage = async ({ data: { number, what, given } }) => {
-  const answer = (rest) => postMessage({ number, ...rest });
+async function take(parts) {
+  const own = await model;
+  await Promise.all(parts.map(async (part) => own.add(part, await unpacked(`words-${part}`))));
+}
+
+const model = load();
+onmessage = async ({ data: [number, inputs] }) => {
   try {
-    answer({ made: await { load, run }[what](given, (share) => answer({ share })) });
-  } catch (error) { answer({ error: String(error) }); }
+    const own = await model;
+    await take(own.missing(inputs.ids));
+    postMessage(["answer", [number, own.run(inputs)]]);
+  } catch { postMessage(["answer", [number, null]]); }
 };
+
+// Then, unless data is to be saved, the whole vocabulary, so that it works without a line.
+try {
+  const { rows, count, parts } = await model;
+  postMessage(["model"]);
+  if (!navigator.connection?.saveData) {
+    for (let part = 0; part * rows < count; part++) await take([part].filter((one) => !parts.has(one)));
+    postMessage(["words"]);
+  }
+} catch { postMessage(["failed"]); }
