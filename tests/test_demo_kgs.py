@@ -81,15 +81,6 @@ def test_medical_zh_says_first_of_what_type_a_head_is():
     assert {*shown.split()} <= kind.keys()
 
 
-def test_medical_en_type_first():
-    for head, lines in by_head(read("medical_en.spo")).items():
-        assert [line[1] == "is_a" for line in lines] == [True] + [False] * (len(lines) - 1), head
-
-
-def test_everyday_zh_says_two_things_of_every_word():
-    assert {len(lines) for lines in by_head(read("everyday_zh.spo")).values()} == {2}
-
-
 def test_readme_overview():
     rows = {row[0]: row[2:] for row in table(README, "file ")}
     assert set(rows) == set(MINIMUM) == {path.name for path in FOLDER.glob("*.spo")}

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -32,7 +31,6 @@ from _riddles import (  # noqa: E402
     read,
     train_row,
     trial,
-    word_tokenizer,
 )
 from benchmarks import order_riddles as ordering  # noqa: E402
 from benchmarks import riddles as benchmark  # noqa: E402
@@ -76,12 +74,6 @@ def test_the_label_is_the_kind_of_the_name_that_is_asked_for(riddles):
         assert kinds[1] != kinds[0]
 
 
-def test_every_kind_is_asked_for_equally_often(riddles):
-    for some in (riddles.train, riddles.seen, riddles.unseen):
-        assert len(set(Counter(example.label for example in some).values())) == 1
-    assert riddles.chance == pytest.approx(1 / 6)
-
-
 def test_seen_sentences_have_names_of_training_alone_and_unseen_ones_share_no_word(riddles):
     known, unknown = (
         {name for names in of.values() for name in names}
@@ -92,29 +84,6 @@ def test_seen_sentences_have_names_of_training_alone_and_unseen_ones_share_no_wo
     shown = {word for example in riddles.train for word in example.sentences[0].lower().split()}
     hidden = {word for name in unknown for word in name.lower().replace("-", " ").split()}
     assert hidden and not known & unknown and not shown & hidden
-
-
-def test_about_half_of_the_names_of_training_are_invented_and_each_is_met_once(riddles, graph):
-    named = [name for e in riddles.train for name in asked_and_other(e.sentences[0])]
-    invented = [name for name in named if not graph.triples_of(name)]
-    assert 0.35 < len(invented) / len(named) < 0.65
-    assert len(set(invented)) == len(invented)
-    assert all(riddles.graph.triples_of(name) for name in invented)
-
-
-def test_the_graph_says_of_an_invented_name_what_it_says_of_a_real_one(riddles, graph):
-    said = {
-        tuple((t.relation, t.tail) for t in graph.triples_of(entity)) for entity in graph.entities()
-    }
-    without_aliases = {
-        tuple(pair for pair in one if pair[0] not in ("synonym", "synonym_of")) for one in said
-    }
-    new = [entity for entity in riddles.graph.entities() if not graph.triples_of(entity)]
-    assert new
-    for entity in new:
-        own = tuple((t.relation, t.tail) for t in riddles.graph.triples_of(entity))
-        assert own in said | without_aliases
-    assert list(graph) == [t for t in riddles.graph if graph.triples_of(t.head)]
 
 
 def test_both_names_of_every_sentence_are_found_as_mentions(riddles):
@@ -135,18 +104,6 @@ def test_riddles_depend_on_the_seed_alone(graph, riddles):
     assert make_riddles(graph, **SMALL, seed=2).unseen_names != riddles.unseen_names
 
 
-def test_names_of_several_words_or_of_a_word_met_elsewhere_are_left_out():
-    pairs = [("chest pain", "symptom"), ("back pain", "symptom"), ("fever", "symptom")]
-    pairs += [("loss of sleep", "symptom"), ("tell", "symptom")]  # tell me about …
-    triples = [Triple(name, "is_a", kind) for name, kind in pairs]
-    triples += [Triple(f"name{n}", "is_a", "symptom") for n in range(12)]
-    triples += [Triple(f"town{n}", "is_a", "city") for n in range(12)]
-    found = kinds_of(KnowledgeGraph(triples), 2)
-    assert list(found) == ["city", "symptom"]
-    assert "fever" in found["symptom"]
-    assert not {"chest pain", "back pain", "loss of sleep", "tell"} & set(found["symptom"])
-
-
 def test_a_name_whose_kind_would_not_be_injected_is_left_out():
     triples = [Triple(f"name{n}", "is_a", ("city", "drug")[n % 2]) for n in range(40)]
     said = [Triple("Rome", "near", f"place{n}") for n in range(InjectionOptions().max_triples)]
@@ -162,18 +119,6 @@ def test_a_graph_with_too_few_names_is_refused(figure_2):
 
 
 # The small model
-
-
-def test_every_word_is_a_token_and_others_are_unknown():
-    tokenizer = word_tokenizer(["Tell me about X-ray , is_a"], max_length=64)
-    assert tokenizer.tokenize("tell ME about X-ray") == ["tell", "me", "about", "x", "-", "ray"]
-    assert tokenizer.tokenize("is_a") == ["is_a"]
-    assert tokenizer("about Paris")["input_ids"] == [
-        tokenizer.cls_token_id,
-        tokenizer.convert_tokens_to_ids("about"),
-        tokenizer.unk_token_id,
-        tokenizer.sep_token_id,
-    ]
 
 
 def test_a_trial_learns_and_is_the_same_again(riddles):
@@ -242,20 +187,6 @@ def test_every_name_stands_in_one_set_and_has_as_many_triples_as_it_says(ordered
     counts = {len(riddles.graph.triples_of(name)) for name in sets["train"] | sets["new"]}
     assert counts == {1, 2, 3}
     assert {len(riddles.graph.triples_of(name)) for name in more} == {4, 5, 6}
-
-
-def test_without_a_place_the_sentence_says_only_the_names():
-    said = order_riddles(seed=1, train=6, held_out=3)
-    unsaid = order_riddles(seed=1, train=6, held_out=3, place_said=False)
-    for one, other in zip(said.train, unsaid.train, strict=True):
-        words = one.sentences[0].split()
-        assert other.sentences[0].split() == [*words[:2], *words[3:]]
-        assert one.label == other.label
-
-
-def test_the_ceiling_is_the_mean_share_of_a_guess_among_the_tails(ordered):
-    shares = [1 / len(ordered.graph.triples_of(asked_name(*e.sentences))) for e in ordered.more]
-    assert ordered.ceiling(ordered.more) == pytest.approx(sum(shares) / len(shares))
 
 
 def test_to_the_small_model_all_names_are_one_unknown_token(ordered):

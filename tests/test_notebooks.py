@@ -154,17 +154,6 @@ def test_solutions_stand_nowhere_but_folded(script):
             assert "<details>" not in cell.source
 
 
-def test_what_a_guessed_figure_means_is_folded_as_the_figure_is():
-    for name in ("04b", "07a", "07b", "14"):
-        (script,) = run.scripts([name])
-        cells = run.stored(script).cells
-        for number, cell in enumerate(cells):
-            if "Reveal: " in run.text_of(cell) if cell.cell_type == "code" else False:
-                after = [c for c in cells[number + 1 :] if c.cell_type == "markdown"]
-                meaning = next(c for c in after if run.MEANING in run.tags(c))
-                assert meaning.source.startswith("<details><summary>What it means</summary>")
-
-
 def test_pictures_say_what_they_show(script):
     for cell in code_cells(run.stored(script)):
         for output in cell.outputs:
@@ -311,11 +300,6 @@ def test_a_translation_with_other_cells_is_refused(tmp_path, texts, said):
     script = translation(tmp_path, texts.format(run.mark_of("One.")))
     with pytest.raises(run.Wrong, match=said):
         run.in_chinese(script, run.read(script))
-
-
-def test_a_translation_stays_when_the_code_of_a_solution_changes():
-    texts = [f"Try it.\n\n```python\n{code}\n```" for code in ("x = 1", "x = 2")]
-    assert run.mark_of(texts[0]) == run.mark_of(texts[1]) != run.mark_of("Try it.")
 
 
 def test_a_translation_of_a_text_that_changed_is_refused_and_says_where(tmp_path):
@@ -551,18 +535,3 @@ def test_a_line_is_the_mean_of_its_seeds_and_a_band_their_range():
     heights = {float(round(y, 6)) for y in band.get_paths()[0].vertices[:, 1]}
     assert heights == {0.2, 0.4, 0.8, 1.0}
     assert [line.get_xdata()[1] for line in panel.lines[:2]] == [40, 40]
-
-
-def test_places_that_are_words_stand_at_equal_distances():
-    figure = line_chart(["0", "1", "16"], {"F1": [90, 80, 70]}, across="noise", up="F1")
-    (panel,) = figure.axes
-    assert list(panel.lines[0].get_xdata()) == [0, 1, 2]
-    assert [label.get_text() for label in panel.get_xticklabels()] == ["0", "1", "16"]
-    assert not figure.legends  # one line needs no name
-
-
-def test_each_name_has_its_own_colour_and_marker():
-    lines = {f"line {number}": [0.1 * number, 0.2] for number in range(6)}
-    (panel,) = line_chart([1, 2], lines, across="x", up="y").axes
-    assert len({line.get_color() for line in panel.lines}) == 6
-    assert len({line.get_marker() for line in panel.lines}) == 6

@@ -84,11 +84,3 @@ def test_the_badges_are_true():
     steps = yaml.safe_load(text_of(workflow.removesuffix("/badge.svg")))["jobs"]["test"]["steps"]
     assert ".ci/run" in [step.get("run") for step in steps]
     assert "Apache License" in text_of("LICENSE")
-
-
-def test_forms_for_issues_have_what_the_host_asks_for():
-    for name in ("bug", "idea"):
-        form = yaml.safe_load(text_of(f".github/ISSUE_TEMPLATE/{name}.yml"))
-        assert {"name", "description", "body"} <= form.keys()
-        assert all(part["type"] in ("textarea", "input") for part in form["body"])
-        assert all(part["attributes"]["label"] for part in form["body"])

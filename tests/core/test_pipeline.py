@@ -172,15 +172,6 @@ def test_trace_names_what_was_left_out_and_why(ner, medical):
     assert named == {"检查": Rule.OFF, "多饮": Rule.LIMIT, "多尿": Rule.LIMIT, "疾病": Rule.LENGTH}
 
 
-def test_options_come_from_the_card_unless_given(ner, medical):
-    assert ner.card.reading.options == InjectionOptions(max_triples=3, tail_only=True)
-    assert ner.config.max_length == 48
-    trace = ner(TEXT, graph=medical)
-    assert trace.rows[0].branches[0].branch.texts == ("疾病",)
-    given = ner(TEXT, graph=medical, options=InjectionOptions(max_triples=1))
-    assert [h.branch.texts for h in given.rows[0].branches] == [("类别", "疾病"), ("类别", "检查")]
-
-
 @pytest.mark.parametrize("task", ["ner", "pair"])
 def test_empty_graph_gives_the_plain_models_logits(checkpoints, tokenizer, task):
     texts = {"ner": [TEXT], "pair": ["cat apple", "糖尿病"]}[task]
@@ -226,25 +217,6 @@ def test_interventions_are_in_the_trace_and_change_the_prediction(ner, medical):
     assert not after.visible.equal(before.visible)
     assert not torch.allclose(after.logits, before.logits, atol=1e-4)
     assert before.visible_layers is None
-
-
-def test_interventions_in_one_layer_are_in_that_layer(ner, medical):
-    last, first = (
-        ner(
-            TEXT,
-            graph=medical,
-            interventions=[Intervention("block", TRUNK, BRANCHES, layers=(layer,))],
-            attentions=True,
-        )
-        for layer in (3, 1)
-    )
-    plain = ner(TEXT, graph=medical)
-    assert first.visible.equal(plain.visible)  # that of the last layer
-    assert last.visible.equal(last.visible_layers[2])
-    for trace in (first, last):
-        for layer, visible in zip(trace.attentions, trace.visible_layers, strict=True):
-            assert ((layer == 0) == ~visible[:, None]).all()
-    assert not torch.allclose(first.logits, last.logits, atol=1e-4)
 
 
 @pytest.mark.parametrize("task", ["ner", "classify", "pair", "mask"])
@@ -389,12 +361,6 @@ def test_a_batch_size_that_is_no_count_is_refused(ner, mask, size):
     ):
         with pytest.raises(OptionError, match=re.escape(refused)):
             asked()
-
-
-def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, medical):
-    assert list(ner.predict([TEXT, "cat"], graph=medical)) == list(
-        ner.predict([(TEXT,), ["cat"]], graph=medical)
-    )
 
 
 def test_what_cannot_be_read_is_refused(ner, pair, mask, medical):

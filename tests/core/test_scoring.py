@@ -10,8 +10,6 @@ from transformers import BertModel
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, grow_trees
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import Candidates
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import Similarity, scorer_of, similarity_under
 from kbert_core.text import WordPieces
@@ -46,13 +44,6 @@ def test_vector_is_the_mean_of_the_texts_tokens_without_special_ones(own):
     assert np.allclose(vector, wanted / np.linalg.norm(wanted), atol=1e-5)
 
 
-def test_vectors_have_the_mean_of_everyday_texts_taken_off(own):
-    plain = Similarity(own.model, own.tokenizer, centred=False)
-    text = ("患者有糖尿病史",)
-    off = plain._means([text])[0] - own._everyday[False, False]
-    assert np.allclose(own.vectors([text])[text], off / np.linalg.norm(off), atol=1e-5)
-
-
 def test_many_texts_have_the_vectors_of_each(own):
     texts = [(text,) for text in TEXTS]
     together = Similarity(own.model, own.tokenizer).vectors(texts)
@@ -85,13 +76,6 @@ def test_text_without_a_token_has_a_vector(own, text):
     assert np.isfinite(vector).all()
 
 
-def test_scores_are_cosines(own):
-    triples = GRAPH.triples_of("糖尿病")
-    (scores,) = own.score([Candidates((TEXTS[0],), Mention(3, 6, "糖尿病"), triples)])
-    assert len(scores) == 3
-    assert all(-1.0001 <= score <= 1.0001 for score in scores)
-
-
 # Where it is used
 
 
@@ -104,14 +88,6 @@ def test_model_scores_with_its_own_encoder(checkpoints):
     assert branch.reason.rank == 1
     assert branch.reason.score >= max(scores.values())
     assert len(scores) == 2
-
-
-def test_bad_text_raises_after_those_before_it(checkpoints):
-    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
-    found = pipeline.read([("患者",), ("a\ud800",)], graph=GRAPH, options=CONTEXT)
-    assert next(found).sentences == ("患者",)
-    with pytest.raises(Exception, match="half a character"):
-        next(found)
 
 
 def test_trees_of_many_texts_are_those_of_each(own):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 from transformers import AutoTokenizer, BertTokenizer, BertTokenizerLegacy, RobertaTokenizer
 
-from kbert_core import Characters, WordPieces, Words
+from kbert_core import WordPieces, Words
 from kbert_core.errors import CheckpointError
 from kbert_core.words import AS_BERT
 
@@ -107,11 +107,6 @@ def test_marks_and_chinese_characters_may_be_words_of_their_own(text, words):
     assert pieces(Words(word=AS_BERT).tokenize([text])[0], text) == words.split()
 
 
-def test_characters_are_all_characters():
-    text = "a 😀\u0301𠮷"
-    assert pieces(Characters().tokenize([text])[0], text) == list(text)
-
-
 def test_layout_without_a_vocabulary_follows_bert():
     layout = Words(special=True).layout(2)
     assert [[s.text for s in run] for run in (*layout.before, layout.after)] == [
@@ -124,13 +119,6 @@ def test_layout_without_a_vocabulary_follows_bert():
     assert layout.after[0].segment == 1
     assert layout.count == 3
     assert Words().layout(2).count == 0
-
-
-def test_word_pieces_point_into_the_text_as_given(tokenizer):
-    text = " Cats  ｃook 糖尿病!"
-    tokens = WordPieces(tokenizer).tokenize([text])[0]
-    assert pieces(tokens, text)[0] == "Cats"
-    assert pieces(tokens, text)[-4:] == ["糖", "尿", "病", "!"]
 
 
 @pytest.mark.parametrize("typed", ["[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]"])

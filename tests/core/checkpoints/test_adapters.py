@@ -88,16 +88,6 @@ def test_an_adapter_is_one_that_peft_itself_loads(root):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_an_untrained_adapter_changes_nothing(root):
-    auto = AutoModelForTokenClassification
-    model, missing = load_model_and_missing(root / "encoder", auto, device="cpu", **NAMES)
-    before = logits_of(model, root / "encoder")
-    plain = model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state
-    attach(model, rank=4, missing=missing)
-    assert torch.equal(logits_of(model, root / "encoder"), before)
-    assert torch.equal(model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state, plain)
-
-
 def test_every_linear_layer_of_the_encoder_and_the_head_are_trained_and_nothing_else(root):
     auto = AutoModelForSequenceClassification
     model, missing = load_model_and_missing(root / "encoder", auto, device="cpu")

@@ -137,18 +137,6 @@ def test_variants_run_together_score_as_each_run_alone(case):
     assert together[0] == pytest.approx(case.base.score, abs=1e-5)
 
 
-def test_variants_are_run_only_as_they_are_asked_for(case):
-    made = []
-
-    def variants():
-        for fact in case.facts:
-            made.append(fact)
-            yield case.without([fact])
-
-    next(case.run(variants(), at_once=1))
-    assert len(made) == 1
-
-
 def test_score_of_a_class_is_its_log_odds(classifier):
     case = Case.of(classifier, TEXT, graph=GRAPH)
     probability = case.base.prediction.probabilities[case.target.label]
@@ -214,15 +202,6 @@ def test_interventions_of_a_reading_are_made_to_its_variants_too(ner):
     assert case.key(both[0]) != case.key(both[1])
     together = [scored.score for scored in case.run(both)]
     assert together == pytest.approx([case.base.score, open_again.base.score], abs=1e-5)
-
-
-def test_key_of_a_variant_tells_what_the_encoder_gets(case):
-    key = case.key
-    assert key(case.reading) == key(case.without(())) == key(case.read_with(GRAPH))
-    removed = case.read_with(GRAPH.remove(FACTS[0].triple))
-    assert key(case.without([FACTS[0]])) == key(removed)
-    keys = {key(case.without([fact])) for fact in FACTS}
-    assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(FACTS) + 2
 
 
 def test_target_of_another_task_is_refused(ner, classifier):

@@ -23,7 +23,6 @@ from kbert_core.explain.effects import (
     stream_interactions,
     stream_shapley,
 )
-from kbert_lab.explain.drawing import BLUE, ORANGE
 
 MODELS = Path(__file__).parents[3] / "models"
 ALIAS = Triple("糖尿病", "别名", "多饮")
@@ -200,18 +199,6 @@ def test_interactions_of_some_facts_leave_the_others_where_they_are(case):
     assert interactions(case, facts=[Fact(IS_CURE)]).each == ()
 
 
-def test_interactions_are_rows_plain_data_and_a_figure(case):
-    found = interactions(case)
-    assert list(found.to_frame()["other_tail"]) == ["多饮", "治疗", "治疗"]
-    data = json.loads(json.dumps(found.as_dict()))
-    assert data["interactions"][0]["interaction"] == found.each[0].value
-    (panel,) = found.figure().axes
-    colours = [bar.get_facecolor()[:3] for bar in panel.patches]
-    for colour, pair in zip(colours, found.ranked, strict=True):
-        meant = BLUE if pair.value >= 0 else ORANGE
-        assert colour == pytest.approx([int(meant[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-
-
 def sets_of(count):
     members = range(count)
     return [frozenset(s) for size in range(count + 1) for s in combinations(members, size)]
@@ -283,12 +270,6 @@ def test_the_seed_makes_the_draw():
     first = shapley(game, exact=False, orders=10, seed=1)
     assert shapley(game, exact=False, orders=10, seed=1) == first
     assert values(shapley(game, exact=False, orders=10, seed=2)) != values(first)
-
-
-def test_no_set_is_run_twice():
-    game = random_game(8)
-    found = shapley(game, exact=False, orders=60)
-    assert len(set(game.asked)) == len(game.asked) == found.runs
 
 
 def test_few_facts_are_done_exactly_and_too_many_are_not():

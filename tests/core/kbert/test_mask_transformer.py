@@ -234,19 +234,6 @@ def test_order_of_a_mentions_branches_leaves_the_trunk_unchanged(minilm, minilm_
         assert torch.allclose(layer, other, atol=1e-5)
 
 
-def test_eager_and_sdpa_agree_on_real_weights(minilm_folder, figure_2):
-    _, batch = tree_batch(minilm_folder, [TIM_COOK, "Beijing", "a b c"], figure_2)
-    both = [
-        states(
-            MaskTransformer(BertModel.from_pretrained(minilm_folder, attn_implementation=name)),
-            batch,
-        )
-        for name in ATTENTION
-    ]
-    for sdpa, eager in zip(*both, strict=True):
-        assert torch.allclose(sdpa, eager, atol=1e-5)
-
-
 @pytest.mark.parametrize("attention", ATTENTION)
 @pytest.mark.parametrize("kind", FIT)
 def test_empty_graph_gives_every_familys_own_states_on_a_long_text(kind, attention):
@@ -350,16 +337,3 @@ class Deaf(BertModel):
 def test_probe_refuses_an_encoder_that_does_not_use_positions():
     with pytest.raises(EncoderError, match=r"Deaf .*position_ids have no influence"):
         probe(Deaf(tiny_config()).eval())
-
-
-def test_inputs_are_the_encoders_own_arguments(encoder, tim_cook):
-    batch = collate([tim_cook])
-    inputs = MaskTransformer(encoder).inputs(batch)
-    assert set(inputs) == {"input_ids", "attention_mask", "position_ids", "token_type_ids"}
-    assert inputs["attention_mask"].shape == (1, 1, 14, 14)
-    assert inputs["attention_mask"].dtype == torch.float32
-    assert inputs["position_ids"].equal(batch.soft_positions)
-    roberta = MaskTransformer(small("roberta", pad_token_id=1, type_vocab_size=1))
-    shifted = roberta.inputs(batch)
-    assert "token_type_ids" not in shifted
-    assert shifted["position_ids"].equal(batch.soft_positions + 2)

@@ -48,24 +48,12 @@ def test_figure_2_comes_out_as_in_the_paper(tim_cook):
     assert tim_cook.trunk_cuts == ()
 
 
-def test_figure_2_without_special_tokens_counts_from_zero(figure_2):
-    flat = flat_of(TIM_COOK, graph=figure_2, special=False)
-    assert flat.tokens == (
-        "Tim Cook CEO Apple is visiting Beijing capital China is_a City now".split(" ")
-    )
-    assert flat.soft_positions == [0, 1, 2, 3, 2, 3, 4, 5, 6, 5, 6, 5]
-
-
 def test_figure_2_says_where_each_branch_stands(tim_cook):
     assert [(h.node, h.branch.triple, h.start, h.end) for h in tim_cook.branches] == [
         (0, CEO, 3, 5),
         (1, CAPITAL, 8, 10),
         (1, IS_A, 10, 12),
     ]
-
-
-def test_hard_positions_count_straight_through(tim_cook):
-    assert tim_cook.with_hard_positions().soft_positions == list(range(14))
 
 
 def test_pair_of_sentences_has_two_segments_and_a_branch_has_its_mentions(figure_2):
@@ -179,27 +167,6 @@ def test_mention_cut_in_two_is_no_mention_any_more(figure_2):
     assert flat.anchor_ids == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "limit", "kept"),
-    [
-        (10, 3, 10, (4, 3)),  # the longer one's end is cut
-        (3, 10, 10, (3, 4)),
-        (10, 10, 9, (3, 3)),
-        (10, 10, 10, (3, 4)),
-        (2, 2, 7, (2, 2)),
-        (5, 0, 4, (1, 0)),
-    ],
-)
-def test_of_two_sentences_the_longer_is_cut(first, second, limit, kept):
-    texts = " ".join("a" * first), " ".join("b" * second)
-    flat = flat_of(*texts, graph=KnowledgeGraph(), max_length=limit)
-    assert (flat.tokens.count("a"), flat.tokens.count("b")) == kept
-    assert flat.tokens.count("[SEP]") == 2
-    assert {(c.sentence, c.kept, c.total) for c in flat.trunk_cuts} == {
-        (i, k, n) for i, (k, n) in enumerate(zip(kept, (first, second), strict=True)) if k < n
-    }
-
-
 @pytest.mark.parametrize(("texts", "limit"), [(("a",), 2), (("a", "b"), 3), (("a",), 0)])
 def test_limit_without_room_for_text_is_refused(texts, limit):
     special = len(texts) + 1
@@ -311,12 +278,6 @@ def test_random_texts_are_grown_and_flattened_as_the_paper_says(tokenizers, star
         check_random_batch(seed, tokenizers)
 
 
-def test_an_entity_under_two_names_has_the_triples_of_each_name():
-    graph = KnowledgeGraph([Triple("心肌梗死", "别名", "心梗"), Triple("心肌梗死", "症状", "胸痛")])
-    rows = flatten(grow_trees(["心梗", "心肌梗死，心梗"], graph), Characters())
-    assert list(map(len, rows)) == [2 + 4, 7 + 4 + 4 + 4]
-
-
 def test_names_and_branches_that_are_kept_no_more_are_read_alike(monkeypatch, figure_2):
     texts = ["Tim Cook", "Beijing", "Tim Cook left Beijing", "beijing", "TIM COOK"] * 2
     tokenizer = Words(special=True)
@@ -353,10 +314,6 @@ def test_rows_keep_only_the_branches_asked_for(figure_2):
     assert less.tokens == wanted.tokens
     assert less.identities == wanted.identities
     assert less.trunk_places == wanted.trunk_places
-
-
-def test_no_texts_have_no_rows(figure_2):
-    assert flatten(grow_trees([], figure_2), Words()) == []
 
 
 # Batches

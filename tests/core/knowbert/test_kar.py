@@ -5,13 +5,10 @@ from math import exp, sqrt
 
 import pytest
 import torch
-from conftest import tiny_config
 from torch import nn
-from transformers import BertModel
 
 from kbert_core import KBertError
 from kbert_core.knowbert.kar import NULL, Candidates, Kar, KarOptions, layer_after, reading_with
-from kbert_core.layers import insert_after, load_inserted
 
 HIDDEN, WIDTH = 32, 10
 SMALL = KarOptions(size=12, heads=3, inner=16)
@@ -128,19 +125,6 @@ def test_padding_of_candidates_and_unnamed_entities_change_nothing_at_all():
     close(run(module, hidden, Candidates(given.spans, *wide, given.vectors))[0], output)
 
 
-def test_an_edited_vector_and_a_moved_prior_change_the_text_that_names_the_entity():
-    module, hidden, given = kar(), states(2), candidates(TEXT, ((0, 1, {8: 1.0}),))
-    output, _ = run(module, hidden, given)
-    edited = given.vectors.clone()
-    edited[4 - 3] += 1  # of entity 4, which only the first text names
-    changed, _ = run(module, hidden, replace(given, vectors=edited))
-    assert not torch.allclose(changed[0], output[0])
-    assert torch.equal(changed[1], output[1])
-    priors = given.priors.clone()
-    priors[0, 0, :2] = torch.tensor([0.1, 0.9])
-    assert not torch.allclose(run(module, hidden, replace(given, priors=priors))[0][0], output[0])
-
-
 def test_aligned_tokens_begin_by_attending_to_their_own_span():
     own = {}
     for alignment in (0, 16):
@@ -190,61 +174,12 @@ def test_inverted_projection_gives_back_every_projected_vector():
     torch.testing.assert_close(module.down(module.up(vectors)), vectors, atol=1e-4, rtol=0)
 
 
-def test_gradients_are_those_of_small_steps():
-    options = replace(LIKE_CODE, size=4, heads=2, inner=3, threshold=-50.0)
-    torch.manual_seed(0)
-    module = Kar(5, 3, 0, options).double().eval()
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    given = candidates(((1, 2, {3: 0.7, 4: 0.3}), (2, 2, {5: 1.0})), entities=3)
-    given = Candidates(given.spans, given.entities, given.priors, torch.randn(3, 3))
-    hidden = torch.randn(1, 4, 5, dtype=torch.double, requires_grad=True)
-
-    def through(states, *_):
-        with reading_with([given]):
-            return module(states)
-
-    assert torch.autograd.gradcheck(
-        through, (hidden, *module.parameters()), atol=1e-6, fast_mode=True
-    )
-
-
 @pytest.mark.parametrize(
     ("layers", "bases", "after"),
     [(12, 1, [10]), (12, 2, [10, 11]), (6, 1, [5]), (6, 2, [4, 5]), (4, 1, [3]), (1, 1, [1])],
 )
 def test_layers_are_those_of_the_paper_and_in_proportion(layers, bases, after):
     assert [layer_after(layers, base, bases) for base in range(bases)] == after
-
-
-def encoder_with_two(seed=0):
-    torch.manual_seed(seed)
-    encoder = BertModel(tiny_config()).eval()
-    for base in range(2):
-        insert_after(encoder, layer_after(3, base, 2), kar(base=base, seed=seed + base))
-    return encoder
-
-
-def test_two_knowledge_bases_read_their_own_candidates_train_and_are_saved(tmp_path):
-    encoder = encoder_with_two()
-    ids = torch.tensor([[2, 30, 31, 32, 33, 34, 3]])
-    first, second = candidates(TEXT), candidates(((1, 1, {4: 1.0}),), seed=5)
-    with reading_with([first, second]) as traces:
-        output = encoder(ids).last_hidden_state
-    assert [len(trace) for trace in traces] == [1, 1]
-    assert traces[0][0].attention.shape[-1] == 3
-    assert traces[1][0].attention.shape[-1] == 1
-    output.sum().backward()
-    inserted = [p for name, p in encoder.named_parameters() if ".inserted." in name]
-    assert all(p.grad is not None for p in inserted)
-    encoder.save_pretrained(tmp_path)
-    again = encoder_with_two(seed=7)
-    load_inserted(again, tmp_path)
-    again.load_state_dict(
-        {n: t for n, t in encoder.state_dict().items() if ".inserted." not in n}, strict=False
-    )
-    with torch.no_grad(), reading_with([first, second]):
-        assert torch.equal(again(ids).last_hidden_state, output)
 
 
 @pytest.mark.parametrize(

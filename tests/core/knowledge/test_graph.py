@@ -361,26 +361,6 @@ def test_checked_triple_is_stripped():
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        (("", "b", "c"), "its head is empty; give it a text"),
-        (("a", "  ", "c"), "its relation is empty"),
-        (("a", "b", ""), "its tail is empty"),
-        (("a", "b\tb", "c"), r"its relation holds a .* \(U\+0009\); take it out"),
-        (("a", "b", "c\nd"), r"\(U\+000A\)"),
-        (("a\ud800", "b", "c"), r"\(U\+D800\)"),
-    ],
-)
-def test_checked_triple_says_what_is_wrong(fields, text):
-    with pytest.raises(GraphEditError, match=text):
-        Triple.checked(*fields)
-
-
-def test_triple_may_have_its_head_for_a_tail():
-    assert Triple("a", "is", "a").problem() is None
-
-
-@pytest.mark.parametrize(
     "relation",
     [
         *("别名", "又名", "又称", "简称", "俗称", "全称", "英文名", "同义词"),

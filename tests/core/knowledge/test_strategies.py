@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from conftest import FIGURE_2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,12 +68,6 @@ def test_the_first_triples_that_no_rule_leaves_out_are_used(off, options, used, 
     assert "".join(triple.tail for triple in made.used) == used
     assert {item.triple.tail: item.rule for item in made.left_out} == rules
     assert sorted(made.left_out, key=lambda item: X.index(item.triple)) == [*made.left_out]
-
-
-def test_figure_2_uses_every_triple_and_an_entity_without_any_has_none(figure_2):
-    for entity, used in (("Tim  COOK", FIGURE_2[:1]), ("beijing", FIGURE_2[1:]), ("nobody", ())):
-        made = chosen(figure_2, Mention(0, 0, entity))
-        assert (made.used, made.left_out) == (used, ())
 
 
 SHORT = Triple("Myocardial infarction", "synonym", "Heart attack")
@@ -227,24 +220,9 @@ def test_what_is_ruled_out_is_not_scored():
     assert (PHONE, Rule.OFF) in [(item.triple, item.rule) for item in made.left_out]
 
 
-def test_many_mentions_are_scored_at_once():
-    scorer = Given({})
-    select_triples([TEXT] * 5, [APPLE] * 5, SENSES, InjectionOptions(strategy="context"), scorer)
-    assert scorer.calls == 1
-
-
 def test_scored_strategy_without_a_scorer_is_refused():
     with pytest.raises(OptionError, match="'context' needs a model to score with"):
         grow_trees(["苹果(公司)"], SENSES, InjectionOptions(strategy="context"))[0]
-
-
-def test_reasons_are_in_the_tree():
-    scorer = Given({PHONE: 0.5})
-    options = InjectionOptions(max_triples=1, strategy="context")
-    (node,) = grow_trees(["苹果（公司）好"], SENSES, options, scorer=scorer)[0].nodes
-    assert node.branches[0].triple == PHONE
-    assert str(node.branches[0].reason) == "similarity 0.50, rank 1 of 2"
-    assert node.left_out[0].score == 0.0
 
 
 # Options
@@ -337,13 +315,6 @@ def test_where_places_are_kept_switching_a_triple_off_takes_it_away_and_brings_n
         assert made.used == tuple(t for t in before.used if t != triple)
         rules = {item.triple: item.rule for item in made.left_out}
         assert rules.get(triple, Rule.OFF) is Rule.OFF
-
-
-@given(triples, st.integers(0, 5), st.none() | st.just(("r",)))
-def test_first_is_the_release_of_old(some, most, relations):
-    graph, made = run(some, Mention(0, 1, "x"), InjectionOptions(most, relations=relations))
-    usable = [t for t in graph.triples_of("x") if relations is None or t.relation in relations]
-    assert made.used == tuple(usable[:most])
 
 
 @given(triples, mentions, scored, st.floats(0, 1), st.floats(0, 1))

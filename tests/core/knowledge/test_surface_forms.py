@@ -260,20 +260,6 @@ def test_another_name_counts_while_its_triple_is_there_and_on():
         assert entities_of("消渴症", now) == []
 
 
-def test_a_graph_file_made_when_a_word_still_counted_as_a_plural_reads_it_no_longer(
-    tmp_path, monkeypatch
-):
-    path = tmp_path / "g.kg"
-    with monkeypatch.context() as then:
-        then.setattr(surface_forms, "NO_PLURALS", frozenset())
-        stored(path, [Triple("shingles", "is_a", "disease")])
-    with GraphStore(path) as store:
-        graph = store.graph()
-        assert graph.meant_by("shingle") == ("shingles",)  # the file still says so
-        assert find_mentions(["a shingle"], graph)[0] == ()
-        assert only("had shingles", graph) == ("shingles", set())
-
-
 def test_names_inside_a_longer_name_are_passed_over_and_say_why():
     graph = graph_of("2型糖尿病", "糖尿病", "病足", "糖")
     taken, passed_over = find_all_names("2型糖尿病足", graph)

@@ -60,12 +60,6 @@ def test_triples_stand_in_the_order_of_their_entities(roof):
     ) == ("[CLS]" + TEXT.replace("史", "史") + "[SEP]")
 
 
-def test_the_text_gives_up_no_token_for_knowledge(roof):
-    bare, full = (roof(TEXT, graph=graph).reading for graph in (NO_KNOWLEDGE, GRAPH))
-    assert len(bare.tokens[0]) == len(full.tokens[0]) == len(TEXT)
-    assert bare.rows[0].input_ids == full.rows[0].input_ids
-
-
 def test_the_text_side_does_not_depend_on_the_graph(roof):
     bare, full = (roof(TEXT, graph=graph) for graph in (NO_KNOWLEDGE, GRAPH))
     assert torch.equal(bare.text_states, full.text_states)

@@ -51,13 +51,6 @@ def test_best_tags_of_a_very_long_text_take_no_minute():
     assert time.perf_counter() - began < 15
 
 
-def test_likeliest_tags_are_kept_where_they_are_consistent():
-    scores = torch.full((3, 5), -9.0)
-    for at, tag in enumerate((1, 2, 0)):
-        scores[at, tag] = -0.1
-    assert best_tags(scores.numpy(), BIO).tolist() == [1, 2, 0]
-
-
 @pytest.mark.parametrize(
     ("tags", "spans"),
     [

@@ -258,11 +258,3 @@ def test_a_question_that_leaves_no_room_is_refused_with_its_size(folder, checkpo
     with pytest.raises(TextError, match="The first text has 20 tokens"):
         pipeline("什么病？" * 5, PARAGRAPH)
     assert pipeline("什么病？" * 5, PARAGRAPH, windows=False).prediction.answers
-
-
-def test_a_card_is_as_ever_unless_windows_are_off():
-    assert "windows" not in ReadConfig().as_dict()
-    off = ReadConfig(windows=False)
-    assert off.as_dict()["windows"] is False
-    assert ReadConfig.from_dict(off.as_dict()) == off
-    assert "windows" not in KnowBertConfig().as_dict()
