@@ -9,8 +9,10 @@ stands.
 import streamlit as st
 
 from app import state
+from kbert_core.errors import KBertError
 from kbert_core.knowledge.edit import Edit
-from kbert_lab.lab.views.knowledge import Row, read_changes, rows_changed
+from kbert_lab.lab.texts import refusal
+from kbert_lab.lab.views.knowledge import Row, edits_between, rows_changed
 
 ss = st.session_state
 
@@ -39,11 +41,13 @@ def read_table(key: str) -> None:
         return
     *begun, given, stands = ss["lab.table"]
     wanted = _shown(key, given)
-    read = read_changes(stands, wanted, state.graph())
-    if read.problem:
-        ss["lab.problem"] = read.problem
-    elif not read.edits or state.commit(*read.edits):
-        ss["lab.table"] = (*begun, given, wanted)
+    try:
+        edits = edits_between(stands, wanted)
+    except KBertError as error:
+        ss["lab.problem"] = refusal(error)
+    else:
+        if not edits or state.commit(*edits):
+            ss["lab.table"] = (*begun, given, wanted)
 
 
 def delete_row(key: str) -> None:

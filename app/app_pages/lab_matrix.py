@@ -139,8 +139,8 @@ def attention_panel(side: Shown) -> None:
     shares = None
     branch = heads.branch_read(side.flat, state.selection().triple)
     if branch is not None:
-        st.caption(markdown(heads.said_of_readers(side.maps, side.visible, branch)))
         shares = heads.shares_of(side.maps, side.visible, branch)
+        st.caption(markdown(heads.said_of_readers(shares, branch)))
         head_patch(side.scene, side.graph, side.window, side.chosen, branch, shares)
     if every:
         specials = not state.session().view("specials")

@@ -161,7 +161,7 @@ def test_the_heads_that_read_a_branch_come_in_the_order_of_the_mentions_weight(r
     for (layer, head), weight in {(1, 2): 0.5, (2, 3): 0.25, (2, 1): 0.125}.items():
         maps[layer - 1, head - 1, mention, branch.start : branch.end] = weight
     visible = seen(flat)
-    found = heads.readers(maps, visible, branch)
+    found = heads.ranked(heads.shares_of(maps, visible, branch))
     size = branch.end - branch.start
     assert found[:3] == [(1, 2, 0.5 * size), (2, 3, 0.25 * size), (2, 1, 0.125 * size)]
     assert heads.map_shown(Selection(), maps, visible, flat)[0] in (1, 2)

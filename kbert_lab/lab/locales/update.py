@@ -14,7 +14,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
-from jinja2.ext import extract_from_ast
+from jinja2.nodes import Call, Const
 
 from kbert_lab.lab.examples import EXAMPLES, SCENES
 from kbert_lab.lab.texts import LOCALES
@@ -46,8 +46,9 @@ def texts_in(source: str) -> Iterator[tuple[int, str | tuple[str, str]]]:
 
 def texts_in_template(source: str) -> Iterator[tuple[int, str]]:
     """Each text of a template, by line: what ``t`` is given."""
-    for line, _, said in extract_from_ast(Environment().parse(source), ("t",)):
-        yield line, str(said if isinstance(said, str) else next(iter(said or ())))
+    for call in Environment().parse(source).find_all(Call):
+        if getattr(call.node, "name", "") == "t" and isinstance(call.args[0], Const):
+            yield call.lineno, call.args[0].value
 
 
 def extracted() -> Catalog:

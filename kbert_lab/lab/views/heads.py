@@ -11,7 +11,7 @@ from kbert_core.knowledge.triple import Triple
 from kbert_lab.explain.attention import CellArithmetic
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.texts import listed, t
-from kbert_lab.lab.views.html import escape
+from kbert_lab.lab.views.html import rendered
 from kbert_lab.lab.views.matrix import HIDDEN, LEVELS
 from kbert_lab.lab.views.why import share
 
@@ -110,13 +110,6 @@ def ranked(shares: np.ndarray) -> list[tuple[int, int, float]]:
     return [(int(n) // heads + 1, int(n) % heads + 1, float(shares.flat[n])) for n in order]
 
 
-def readers(
-    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch
-) -> list[tuple[int, int, float]]:
-    """The heads by how much they read a branch; see :func:`shares_of`."""
-    return ranked(shares_of(maps, visible, branch))
-
-
 def map_shown(
     chosen: Selection, maps: np.ndarray, visible: np.ndarray, flat: FlatTree
 ) -> tuple[int, int]:
@@ -124,16 +117,18 @@ def map_shown(
     branch = branch_read(flat, chosen.triple)
     if chosen.layer is not None or branch is None:
         return chosen.map_of(*maps.shape[:2])
-    return readers(maps, visible, branch)[0][:2]
+    return ranked(shares_of(maps, visible, branch))[0][:2]
 
 
-def said_of_readers(
-    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch, most: int = READERS
-) -> str:
-    """Say which heads read a branch; plain text."""
+def said_of_readers(shares: np.ndarray, branch: PlacedBranch) -> str:
+    """Say which heads read a branch; plain text.
+
+    Args:
+        shares: see :func:`shares_of`.
+    """
     named = (
         t("{map} ({share})", map=map_name(layer, head), share=share(mass))
-        for layer, head, mass in readers(maps, visible, branch)[:most]
+        for layer, head, mass in ranked(shares)[:READERS]
     )
     return t(
         "Of the mention's attention most goes to {triple} in {maps}. A weight is no effect: block "
@@ -175,39 +170,7 @@ def _merged(values: np.ndarray, most: np.ufunc) -> np.ndarray:
 
 def table_html(cell: CellArithmetic) -> str:
     """The whole calculation, a step a line."""
-    steps = (
-        (
-            "q · k",
-            number(cell.dot),
-            t(
-                "query of the one times key of the other, {size} numbers in head {head}",
-                head=cell.head,
-                size=cell.size,
-            ),
-        ),
-        (f"× 1/√{cell.size}", number(cell.scaled), t("scaled by the size of a head")),
-        (
-            "+ M",
-            "0" if cell.visible else "−∞",
-            t(
-                "the visible matrix opens this cell"
-                if cell.visible
-                else "the visible matrix closes this cell"
-            ),
-        ),
-        (
-            "log Σ e^",
-            number(cell.log_sum_exp),
-            t("over the {n} tokens that the row sees", n=cell.seen),
-        ),
-        ("softmax", share(cell.weight), t("e^(score − log Σ): the attention weight")),
-    )
-    body = "".join(
-        f'<tr><th scope="row">{escape(step)}</th><td class="kb-num">{escape(value)}</td>'
-        f"<td>{escape(what)}</td></tr>"
-        for step, value, what in steps
-    )
-    return f'<table class="kb-table kb-sum"><tbody>{body}</tbody></table>'
+    return rendered("arithmetic", cell=cell, number=number, share=share)
 
 
 def number(value: float) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kbert_core.errors import KBertError
 from kbert_core.kbert.kbert import KBertTrace
 from kbert_core.knowbert.candidates import entities_named
 from kbert_core.knowbert.knowbert import KnowBertReading
@@ -14,7 +13,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import Reason, Rule, Strategy
 from kbert_core.knowledge.triple import COUNT, Triple
 from kbert_core.roof.roof_bert import RoofReading
-from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.words import EDIT_TEXTS, RULE_TEXTS
 
 WHY_TEXTS = {
@@ -194,34 +193,6 @@ def table(
 Row = tuple[Triple, bool]  # and whether it is on
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a change of the table asks for."""
-
-    edits: tuple[Edit, ...] = ()  # to append to the log, in order
-    problem: str | None = None  # why one of them can't be made; then there are no edits
-
-
-def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGraph) -> Read:
-    """Turn what was changed in the table into edits.
-
-    Args:
-        now: what stands in its rows.
-        wanted: what the table shows instead.
-        graph: what the edits will be made to; they are tried on it.
-    """
-    edits: list[Edit] = []
-    trial = graph
-    try:
-        for before, after in zip(now, wanted, strict=True):
-            for edit in edits_between(before, after):
-                trial = trial.apply(edit)
-                edits.append(edit)
-    except KBertError as error:
-        return Read(problem=refusal(error))
-    return Read(tuple(edits))
-
-
 def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ...]:
     """Return what a table editor shows: the rows it was given, and over them its own changes.
 
@@ -237,6 +208,21 @@ def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ..
     return tuple(shown)
 
 
+def edits_between(now: Sequence[Row], wanted: Sequence[Row]) -> list[Edit]:
+    """Return the edits that make of the rows of a table what it shows instead.
+
+    Raises:
+        KBertError: what was typed is no triple.
+    """
+    edits = []
+    for (triple, on), (new, new_on) in zip(now, wanted, strict=True):
+        if new != triple:
+            edits.append(Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail)))
+        if new_on != on:
+            edits.append(Edit("switch_on" if new_on else "switch_off", new))
+    return edits
+
+
 def table_edits(rows: Sequence[Row], state: Mapping[str, Any]) -> list[Edit]:
     """Turn what was changed, added and deleted in a table editor into edits.
 
@@ -247,10 +233,9 @@ def table_edits(rows: Sequence[Row], state: Mapping[str, Any]) -> list[Edit]:
     Raises:
         KBertError: what was typed is no triple.
     """
-    changed = zip(rows, rows_changed(rows, state), strict=True)
     written = [[row.get(name) or "" for name in FIELDS] for row in state["added_rows"]]
     return [
-        *(edit for before, after in changed for edit in edits_between(before, after)),
+        *edits_between(rows, rows_changed(rows, state)),
         *(Edit("remove", rows[row][0]) for row in state["deleted_rows"]),
         *(Edit("add", Triple.checked(*fields), index=0) for fields in written),
     ]
@@ -264,12 +249,3 @@ def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
 def describe(edit: Edit) -> str:
     """Say in a few words what an edit does; plain text."""
     return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=edit.new or "")
-
-
-def edits_between(before: Row, after: Row) -> Iterable[Edit]:
-    """Yield what makes of a row of a table what it shows instead."""
-    (triple, on), (new, new_on) = before, after
-    if new != triple:
-        yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))
-    if new_on != on:
-        yield Edit("switch_on" if new_on else "switch_off", new)

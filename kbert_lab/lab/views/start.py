@@ -15,7 +15,7 @@ from kbert_core.words import Characters, Words
 from kbert_lab.lab.examples import Example, Said, StartScene
 from kbert_lab.lab.models import type_name
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views.html import escape
+from kbert_lab.lab.views.html import rendered
 from kbert_lab.lab.views.styles import BRANCH, TRUNK
 from kbert_lab.lab.views.tree import Laid, tree_html, tree_view
 from kbert_lab.lab.words import ENGLISH
@@ -30,37 +30,25 @@ def picture_html(scene: StartScene, example: Example, graph: KnowledgeGraph) -> 
     Args:
         graph: the example's.
     """
-    if scene.key == "own":
-        drawn = _file(graph)
-    elif scene.key == "systems":
-        drawn = _systems()
-    elif scene.key == "mask":
+    drawn: object = ""
+    if scene.key == "mask":
         flat = _laid(example, graph)
-        drawn = f"{_squares(flat)}<b>→</b>{_squares(flat, everything=True)}"
+        drawn = [_squares(flat), _squares(flat, everything=True)]
     elif scene.key == "figure":
         drawn = tree_html(tree_view(Laid((_laid(example, graph),), FULL)), legend=False)
-    else:
+    elif scene.key not in ("own", "systems"):
         drawn = flip_html(example, scene.edit)
-    return f'<div class="kb-small" role="img" aria-label="{escape(t(scene.text))}">{drawn}</div>'
+    return rendered("start", scene=scene, drawn=drawn, triples=islice(graph, 4), systems=SYSTEMS)
 
 
 def flip_html(example: Example, edit: str) -> str:
     """An example's sentence, its triple with the switch, and what is predicted before and after."""
     if example.turn is None:
         return ""
-    triple, text = example.turn[0], example.sentences[0]
-    before, _, after = text.partition(triple.head)
-    relation, tail = triple.relation.replace("_", " "), escape(triple.tail)
-    if edit == "wrong":
-        tail = f"<s>{tail}</s> {escape(example.shows['tail'])}"
-    switch = f'<span class="kb-knob"><i></i>{_knob()}</span>' if edit == "off" else ""
-    return (
-        f'<span class="kb-flip-line"><span>{escape(before)}</span><span class="kb-name">'
-        f'<span class="kb-caps">{_capsule(example.shows["now"], "then")}<b>→</b>'
-        f"{_capsule(example.shows[edit], 'now')}</span><u>{escape(triple.head)}</u>"
-        f'<span class="kb-hangs kb-hangs-{edit}"><span>{escape(relation)} {tail}</span>{switch}'
-        f"</span></span><span>{escape(after)}</span></span>"
-    )
+    triple = example.turn[0]
+    parts = example.sentences[0].partition(triple.head)
+    said = {when: _said(found) for when, found in example.shows.items() if when != "tail"}
+    return rendered("flip", triple=triple, parts=parts, edit=edit, shows=example.shows, said=said)
 
 
 def play_steps(example: Example) -> Sequence[str]:
@@ -79,17 +67,8 @@ def play_steps(example: Example) -> Sequence[str]:
     )
 
 
-def _knob() -> str:
-    return f"<em>{escape(t('on'))}</em><em>{escape(t('off'))}</em>"
-
-
 def _said(found: Said | None) -> str:
     return f"{type_name(found[0])} {round(100 * found[1])} %" if found else t("no entity")
-
-
-def _capsule(found: Said | None, when: str) -> str:
-    kind = "" if found else " kb-no"
-    return f'<span class="kb-cap kb-{when}{kind}">{escape(_said(found))}</span>'
 
 
 def _laid(example: Example, graph: KnowledgeGraph) -> FlatTree:
@@ -100,7 +79,7 @@ def _laid(example: Example, graph: KnowledgeGraph) -> FlatTree:
 
 
 def _squares(flat: FlatTree, *, everything: bool = False) -> str:
-    """The visible matrix, what branches see in their colour; a picture of its own."""
+    """The address of a picture of the visible matrix, what branches see in their colour."""
     branches, anchors = torch.tensor([flat.branch_ids]), torch.tensor([flat.anchor_ids])
     visible = visible_matrix(branches, anchors)[0]
     size = SQUARE * len(flat)
@@ -112,23 +91,4 @@ def _squares(flat: FlatTree, *, everything: bool = False) -> str:
         if everything or visible[row, column]
     )
     drawn = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}">{cells}</svg>'
-    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}">'
-
-
-def _systems() -> str:
-    """Where knowledge enters: below the text, inside it, above it, before it."""
-    rows = (
-        f'<span class="kb-way kb-way-{way}"><em>{escape(name or t("plain text"))}</em>'
-        "<span><i></i><i></i><i></i><i></i><b></b></span></span>"
-        for name, way in SYSTEMS.items()
-    )
-    return f'<span class="kb-ways">{"".join(rows)}</span>'
-
-
-def _file(graph: KnowledgeGraph) -> str:
-    """The first lines of a file of triples."""
-    lines = (
-        f"<span>{escape(' · '.join((own.head, own.relation, own.tail)))}</span>"
-        for own in islice(graph, 4)
-    )
-    return f'<span class="kb-file">{"".join(lines)}<span>…</span></span>'
+    return f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
