@@ -212,9 +212,10 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
 def inputs_of(
     encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
 ) -> dict[str, Tensor]:
-    """Give (B, N) tensors the encoder's names; token types only if it has more than one."""
+    """Give (B, N) tensors the encoder's names; token types only if it takes more than one."""
     inputs = {"input_ids": ids, MASK: mask}
-    if getattr(encoder.config, "type_vocab_size", 0) > 1:
+    takes = "token_type_ids" in inspect.signature(encoder.forward).parameters
+    if takes and (getattr(encoder.config, "type_vocab_size", 0) or 0) > 1:
         inputs["token_type_ids"] = segments
     return inputs
 

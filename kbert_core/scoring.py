@@ -7,7 +7,6 @@ knows more of its labels than of its texts, and all vectors of a BERT point
 much the same way, so that without the mean taken off they tell little.
 """
 
-import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -25,7 +24,7 @@ from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import Candidates, InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layers import positions_of, twin_of
+from kbert_core.layers import inputs_of, positions_of, twin_of
 from kbert_core.text import Tokenizer, WordPieces
 from kbert_core.text_rows import TextBatch, TextRow, text_rows
 
@@ -58,7 +57,6 @@ class Similarity:
         self.model, self.tokenizer = model.eval(), tokenizer
         self.layer, self.centred, self.cached = layer, centred, CACHED
         self._encoder: Any = twin_of(model.base_model)  # type: ignore[arg-type]
-        self._takes = inspect.signature(self._encoder.forward).parameters
         self._cache: dict[tuple[bool, Texts], Floats] = {}
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
@@ -124,9 +122,7 @@ class Similarity:
     def _states(self, rows: Sequence[TextRow]) -> Tensor:
         """Return a layer's hidden states (B, N, H) of rows padded to the longest."""
         batch = TextBatch.of(rows, self.tokenizer.pad_id).to(self.model.device)
-        inputs = dict(vars(batch))
-        if "token_type_ids" not in self._takes:
-            del inputs["token_type_ids"]
+        inputs = inputs_of(self._encoder, *vars(batch).values())
         output = self._encoder(**inputs, output_hidden_states=True)
         states: Sequence[Tensor] = output.hidden_states
         if self.layer is not None and not -len(states) <= self.layer < len(states):

@@ -40,7 +40,7 @@ from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.commands import Options
-from kbert_lab.lab.scene import NO_MODEL, Scene, is_blank
+from kbert_lab.lab.scene import NO_MODEL, Scene, ablatable, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import model_facts
@@ -410,7 +410,7 @@ def ablations() -> None:
     """Positions and visible matrix, which are K-BERT's; and what computes."""
     own = state.session()
     if services.has_matrix(state.scene()):
-        for what, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
+        for what, names in ablatable(own.sentences).items():
             label = t(OPTIONS_TEXTS[what])
             widget = partial(segments, label, names, names=OPTIONS_TEXTS, hidden=False)
             option(widget, what, getattr(own.ablation, what))

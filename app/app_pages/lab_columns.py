@@ -29,7 +29,7 @@ from kbert_core.tasks import NerPrediction
 from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import ChangePanel, ChoosePanels
 from kbert_lab.lab.comparing import Panel
-from kbert_lab.lab.scene import MOST_PANELS, NO_MODEL, Choice, Scene
+from kbert_lab.lab.scene import MOST_PANELS, NO_MODEL, Choice, Scene, ablatable
 from kbert_lab.lab.selection import marks_of
 from kbert_lab.lab.texts import N_, listed, refusal, t
 from kbert_lab.lab.views import model_facts, prediction, sides, tree
@@ -254,7 +254,7 @@ def choose(own: Choice, number: int, models: Mapping[str, str], *, loaded: bool)
     systems = {name: t(SIDES_SYSTEM[name or "own"]) for name in read}
     one_of("system", t("How knowledge is read"), own.system if own.system in read else "", systems)
     fixed = own.system not in ("", K_BERT) or not state.reads(model).has_matrix
-    for part, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
+    for part, names in ablatable(state.session().sentences).items():
         widget = partial(segments, t(OPTIONS_TEXTS[part]), names, names=OPTIONS_TEXTS, hidden=False)
         shown, key = getattr(own.ablation, part), f"lab.free.{number}.{part}"
         bind(widget, key, shown, partial(change, part), disabled=fixed)

@@ -13,7 +13,6 @@ No parameter is added, so every checkpoint loads as it is. Which encoders can be
 out by a trial of the loaded one, ``kbert_core.probing``.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -30,6 +29,7 @@ from kbert_core.layers import (
     LayeredTwin,
     attention_mask,
     check_flex_attention,
+    inputs_of,
     layer_masks,
     positions_of,
     twin_of,
@@ -57,7 +57,6 @@ class MaskTransformer:
         self.model = model.eval()
         self.config: Any = model.config
         self.position_offset = probe(model)
-        self._takes = set(inspect.signature(model.forward).parameters)
 
     @property
     def device(self) -> torch.device:
@@ -103,7 +102,7 @@ class MaskTransformer:
 
         Args:
             batch: B flat trees of N tokens.
-            ablation: soft or hard positions, tree or everything visible.
+            ablation: soft or hard positions, tree or everything visible, segments or none.
             visible: (B, N, N) or (B, A, N, N) bool in place of the ablation's; or L, one a layer.
             attentions, hidden_states: whether to return them.
             model: run in place of the encoder, such as a wrapper of it that trains.
@@ -154,12 +153,8 @@ class MaskTransformer:
         else:
             visible = ablation.visible_in(batch) if visible is None else visible
             mask = attention_mask(self.config, visible.to(self.device), positions, self.model.dtype)
-        ids = batch.input_ids
-        arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
-        segments = getattr(self.config, "type_vocab_size", 0) or 0
-        if "token_type_ids" in self._takes and segments > 1:
-            arguments["token_type_ids"] = batch.token_type_ids
-        return arguments
+        inputs = inputs_of(self.model, batch.input_ids, mask, ablation.segment_ids(batch))
+        return {**inputs, "position_ids": positions}
 
     def _one_matrix(self, visible: Tensor | Sequence[Tensor] | None) -> Tensor | None:
         """Return the matrix that all layers share; None if none is given, or layers differ."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds to start, and the options alone don't
 
 Positions = Literal["soft", "hard"]
 Visible = Literal["tree", "all"]
+Segments = Literal["sentences", "none"]
 
 
 def visible_matrix(
@@ -120,17 +121,17 @@ def why_visible(branch_a: int, anchor_a: int, branch_b: int, anchor_b: int) -> V
 
 @dataclass(frozen=True)
 class Ablation(Options):
-    """Which of K-BERT's two mechanisms are on (the paper's Figure 5). Data, not a model's switch.
+    """Which of K-BERT's mechanisms are on (the paper's Figure 5). Data, not a model's switch.
 
     Attributes:
-        positions: soft, as in the paper, or hard: the places in the row, an ablation; default: the
-            card's or soft
-        visible: tree, as in the paper, or all: hides only padding, an ablation; default: the card's
-            or tree
+        positions: soft as in the paper, or hard: by place in the row; default: the card's or soft
+        visible: by the tree as in the paper, or all but padding; default: the card's or tree
+        segments: of sentences as in the paper, or none: all 0; default: the card's or sentences
     """
 
     positions: Positions = option("soft", choices=get_args(Positions))
     visible: Visible = option("tree", choices=get_args(Visible))
+    segments: Segments = option("sentences", choices=get_args(Segments))
 
     def position_ids(self, batch: Batch) -> "Tensor":
         """(B, N) int64, from 0; soft or hard positions."""
@@ -138,15 +139,16 @@ class Ablation(Options):
             return batch.soft_positions
         return (batch.real.cumsum(dim=1) - 1).clamp(min=0)
 
+    def segment_ids(self, batch: Batch) -> "Tensor":
+        """(B, N) int64, the token types; with ``segments="none"`` all are 0."""
+        return batch.token_type_ids * (self.segments == "sentences")
+
     def visible_in(self, batch: Batch) -> "Tensor":
         """(B, N, N) bool, True = row may attend to column."""
         return visible_matrix(*self.seen_by(batch))
 
     def seen_by(self, batch: Batch) -> "tuple[Tensor, Tensor]":
-        """Return the branch and anchor codes from which the visible matrix is made.
-
-        With ``visible="all"`` every token but padding counts as a token of the trunk.
-        """
+        """Return branch and anchor codes for the matrix; "all" puts every token on the trunk."""
         if self.visible == "tree":
             return batch.branch_ids, batch.anchor_ids
         return batch.branch_ids.clamp(max=0), batch.anchor_ids.clamp(max=0)
@@ -158,6 +160,7 @@ ABLATIONS: dict[str, Ablation] = {
     "hard-positions": Ablation(positions="hard"),
     "everything-visible": Ablation(visible="all"),
     "both": Ablation(positions="hard", visible="all"),
+    "no-segments": Ablation(segments="none"),
 }
 ABLATIONS |= {"hard": ABLATIONS["hard-positions"], "all": ABLATIONS["everything-visible"]}
 
@@ -195,6 +198,5 @@ class ReadConfig(SystemConfig):
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
         data = {**super().as_dict(), "ablation": asdict(self.ablation)}
-        del data["interventions"]
-        made = [intervention.as_dict() for intervention in self.interventions]
+        made = [intervention.as_dict() for intervention in data.pop("interventions")]
         return {**data, **({"interventions": made} if made else {})}

@@ -93,11 +93,12 @@ class Rows:
                 f"The visible matrix of {len(row):,} tokens is too large to print; up to "
                 f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
             )
-        visible = self.ablation.visible_in(collate([row]))[0].int().tolist()
+        batch = collate([row])
+        visible = self.ablation.visible_in(batch)[0].int().tolist()
         codes = ("tokens", "soft_positions", "branch_ids", "anchor_ids")
         return {
             **{name: getattr(row, name) for name in codes},
-            "segment_ids": row.token_type_ids,
+            "segment_ids": self.ablation.segment_ids(batch)[0].tolist(),
             "mentions": [*_mentions(row, self._mentions_in(row))],
             "passed_over": [{**_place(row, p.mention), "why": p.why} for p in self.passed_over],
             "dropped": _left_out_and_cut(row, row.left_out),

@@ -15,7 +15,7 @@ from torch import Tensor
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.result import Plain
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 from kbert_lab.explain.drawing import Figure, nats_bars
@@ -201,7 +201,11 @@ def _difference(one: Side, other: Side, models: tuple[Pipeline, Pipeline]) -> Di
         cells += int(differ.any(0).sum())
         moved += int((positions[here] != positions_too[there]).sum())
         ids = flat.input_ids == beside.input_ids
-        same_input = same_input and ids and flat.token_type_ids == beside.token_type_ids
+        types = [
+            side.reading.config.ablation.segment_ids(collate([row]))
+            for side, row in ((one, flat), (other, beside))
+        ]
+        same_input = same_input and ids and types[0].equal(types[1])
         if same_model and here:
             apart = (one.states[number][here] - other.states[number][there]).abs().max()
             largest = max(largest, float(apart))

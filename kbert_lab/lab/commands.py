@@ -6,8 +6,10 @@ from typing import Any, Protocol
 
 from kbert_core.errors import GraphEditError, KBertError
 from kbert_core.kbert.interventions import Intervention
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.triple import Triple
+from kbert_core.options import option_fields
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.scene import MOST_INTERVENTIONS, PANELS
@@ -199,14 +201,13 @@ class ChooseModel:
 
 @dataclass(frozen=True)
 class Options:
-    """Read otherwise: fields of the injection options, and ``positions``, ``visible``, ``device``,
-    ``threshold``."""
+    """Read otherwise: fields of the injection options and the ablation, device, threshold."""
 
     changes: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, session: Session) -> Session:
         changes = dict(self.changes)
-        parts = {name: changes.pop(name) for name in ("positions", "visible") if name in changes}
+        parts = {name: changes.pop(name) for name in option_fields(Ablation) if name in changes}
         own = {name: changes.pop(name) for name in ("device", "threshold") if name in changes}
         new = session.with_options(**changes) if changes else session
         return replace(new, ablation=replace(new.ablation, **parts), **own)
@@ -344,7 +345,7 @@ class ChoosePanels:
 
 @dataclass(frozen=True)
 class ChangePanel:
-    """Choose something else for one of them: fields of a choice, ``positions`` and ``visible``."""
+    """Choose something else for one of them: fields of a choice, and of its ablation."""
 
     number: int  # from 0
     changes: dict[str, Any]
@@ -352,7 +353,7 @@ class ChangePanel:
     def __call__(self, session: Session) -> Session:
         panels, changes = [*session.panels], dict(self.changes)
         own = panels[self.number]
-        parts = {name: changes.pop(name) for name in ("positions", "visible") if name in changes}
+        parts = {name: changes.pop(name) for name in option_fields(Ablation) if name in changes}
         panels[self.number] = replace(own, ablation=replace(own.ablation, **parts), **changes)
         return replace(session, panels=tuple(panels))
 

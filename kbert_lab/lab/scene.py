@@ -5,6 +5,7 @@ the model. Undo is an older scene, a comparison is two of them.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 from unicodedata import category
@@ -14,6 +15,7 @@ from pydantic import Field
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.options import option_fields
 from kbert_core.systems import SYSTEMS
 from kbert_lab.lab.written import (
     STRICT,
@@ -94,6 +96,13 @@ class Scene:
     def read_by(self, model: str, options: InjectionOptions, ablation: Ablation) -> "Scene":
         """Return the scene with another model that reads as it was trained."""
         return replace(self, model=model, options=options, ablation=ablation, interventions=())
+
+
+def ablatable(sentences: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What can be taken away where a text or a pair is read: parts of an ablation, their values."""
+    options = option_fields(Ablation).items()
+    pair = len(sentences) == 2
+    return {name: f.metadata["choices"] for name, f in options if pair or name != "segments"}
 
 
 NO_GRAPH = GraphRef("", "no knowledge")

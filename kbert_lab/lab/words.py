@@ -84,6 +84,9 @@ OPTIONS_TEXTS = {
     "visible": N_("Visible matrix"),
     "tree": N_("by the tree"),
     "all": N_("everything"),
+    "segments": N_("Segments"),
+    "sentences": N_("by sentence"),
+    "none": N_("all the same"),
 }
 
 OPTIONS_STRATEGY = {

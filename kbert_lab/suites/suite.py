@@ -253,7 +253,7 @@ class Run(Row):
     )
     # without knowledge: hide the mentions that the recipe hides with it
     hiding_kg: tuple[str, ...] = ()
-    # how trees are read: full, hard-positions, everything-visible, or both of these
+    # how trees are read: full, hard-positions, everything-visible, both of these, or no-segments
     ablation: Ablation = option(FULL, parse=partial(value_named, "ablation", known=ABLATIONS))
     recipe: Recipe = Recipe()  # what training changes in data
     injection: InjectionOptions | None = _injected()  # which triples are used

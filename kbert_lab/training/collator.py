@@ -123,7 +123,7 @@ class KnowledgeCollator:
         targets = targets.float() if task.problem_type else targets  # as its loss wants them
         positions = ablation.position_ids(batch) + reader.encoder.position_offset
         mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)
-        inputs = inputs_of(model, batch.input_ids, mask, batch.token_type_ids)
+        inputs = inputs_of(model, batch.input_ids, mask, ablation.segment_ids(batch))
         return {**inputs, "position_ids": positions, "labels": targets}
 
 

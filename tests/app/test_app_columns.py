@@ -94,6 +94,8 @@ def test_panels_are_named_and_what_is_unusual_is_said():
     panels = [Panel("bert", NOW), Panel("", NOW)]
     assert sides.names_of(panels) == ["BERT", "Panel 2"]
     assert sides.about(NOW, "", 3) == "3 triples, hard positions, everything visible"
+    none = replace(NOW, ablation=Ablation(segments="none"))
+    assert sides.about(none, "", 1) == "1 triple, no segments"
     assert sides.about(NOW.without_knowledge(), "one", 0) == "one, no graph"
 
 

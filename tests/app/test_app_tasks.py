@@ -11,7 +11,7 @@ from explaining_pages import choose, classifier, opened, said, tagger
 from sessions import session
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Card
+from kbert_core import Ablation, Card
 from kbert_core.tasks import LabelsPrediction
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.views import prediction
@@ -143,6 +143,15 @@ def test_the_twin_stands_beside_and_stays_there(lab):
     assert "pairs-zh-bert" in drawn(lab)
     choose(lab, "lab.compare", "auto")
     assert "pairs-zh-bert" not in drawn(lab)
+
+
+def test_segments_are_a_choice_where_a_pair_is_read(lab):
+    controls = lambda: {control.key for control in lab.segmented_control}  # noqa: E731
+    assert "lab.visible" in controls() and "lab.segments" not in controls()
+    choose(lab, "lab.task", "pair")
+    lab.segmented_control(key="lab.segments").set_value("none").run()
+    assert session(lab).scene().ablation == Ablation(segments="none")
+    assert "A, B: segments" not in drawn(lab) and "no segments" in said(lab)
 
 
 def test_from_the_twins_side_the_model_with_knowledge_reads_the_graph(lab, models):

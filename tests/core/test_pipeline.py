@@ -190,6 +190,17 @@ def test_ablations_change_the_result_and_not_the_tree(ner, medical):
     assert ner(TEXT, graph=medical, ablation=Ablation(visible="all")).visible.all()
 
 
+def test_without_segments_a_pair_is_read_differently_and_a_text_is_not(pair, ner, medical):
+    for pipeline, texts in ((pair, (TEXT, "糖尿病")), (ner, (TEXT,))):
+        full = pipeline(*texts, graph=medical)
+        other = pipeline(*texts, graph=medical, ablation="no-segments")
+        assert other.rows == full.rows
+        assert other.logits.equal(full.logits) == (len(texts) == 1)
+    pairs = [(TEXT, "糖尿病"), ("cat", TEXT)]  # several are read by another path
+    several = pair.predict(pairs, graph=medical, ablation="no-segments")
+    assert same(next(several), pair(*pairs[0], graph=medical, ablation="no-segments").prediction)
+
+
 def test_bare_encoder_has_a_trace_and_no_prediction(checkpoints, figure_2):
     pipeline = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     assert pipeline.task is None

@@ -12,14 +12,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kbert_core.files import shipped
 from kbert_core.kbert.flat_tree import CODES
 from kbert_core.kbert.sentence_tree import grow_trees
-from kbert_core.kbert.visible import ABLATIONS, FULL, Ablation
+from kbert_core.kbert.visible import FULL, Ablation, Positions, Visible
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -222,11 +222,11 @@ def _switched(
 ) -> Iterator[tuple[KnowledgeGraph, Ablation]]:
     """A graph with each set of the text's triples off, and with their commonest other tails."""
     used = grow_trees([text], graph, pipeline.config.options)[0].used
-    ablations = ABLATIONS.values() if first else [FULL]
+    ways = [*product(get_args(Positions), get_args(Visible))] if first else [()]
     for count in range((len(used) if first else 1) + 1):
         for some in combinations(used, count):
             edited = graph.apply(*(Edit("switch_off", triple) for triple in some))
-            yield from ((edited, ablation) for ablation in ablations)
+            yield from ((edited, Ablation(*way)) for way in ways)
     for triple in used if first else ():
         tails = Counter(one.tail for one in graph if one.relation == triple.relation)
         for tail, _ in tails.most_common(TAILS):

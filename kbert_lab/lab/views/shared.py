@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from kbert_core.kbert.kbert import KBertTrace
-from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
@@ -13,6 +12,7 @@ from kbert_lab.lab.views.html import escape, scrolling, table_html
 from kbert_lab.lab.views.interventions import describe as describe_intervention
 from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.views.prediction import Place
+from kbert_lab.lab.views.tree import ablated
 from kbert_lab.lab.words import OPTIONS_STRATEGY
 
 
@@ -25,7 +25,7 @@ def edits_html(edits: Sequence[Edit]) -> str:
 def how_it_is_read(scene: Scene) -> list[str]:
     """Say with which options, ablation and interventions a scene is read; plain text."""
     made = [describe_intervention(one, None) for one in scene.interventions]
-    return [*_options(scene.options), *_ablation(scene.ablation), *made]
+    return [*_options(scene.options), *ablated(scene.ablation), *made]
 
 
 def model_name(model: str) -> str:
@@ -52,15 +52,6 @@ def _options(options: InjectionOptions) -> list[str]:
     ):
         if names:
             said.append(t(key, relations=listed(names)))
-    return said
-
-
-def _ablation(ablation: Ablation) -> list[str]:
-    said = []
-    if ablation.positions == "hard":
-        said.append(t("the model reads the hard positions"))
-    if ablation.visible == "all":
-        said.append(t("everything visible"))
     return said
 
 

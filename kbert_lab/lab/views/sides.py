@@ -23,7 +23,7 @@ from kbert_lab.lab.views.html import plain
 from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.prediction import percent
 from kbert_lab.lab.views.styles import TRUNK
-from kbert_lab.lab.views.tree import BranchView, NodeView, TokenView, TreeView, tree_view
+from kbert_lab.lab.views.tree import BranchView, NodeView, TokenView, TreeView, ablated, tree_view
 from kbert_lab.lab.words import SIDES_SYSTEM
 
 NAMES = {
@@ -104,9 +104,7 @@ def about(scene: Scene, model: str, triples: int) -> str:
         return listed([*parts, t("no graph")])
     parts.append(t("1 triple") if triples == 1 else t("{count} triples", count=triples))
     parts += [t(SIDES_SYSTEM[scene.system])] if scene.system else []
-    parts += [t("hard positions")] if scene.ablation.positions == "hard" else []
-    parts += [t("everything visible")] if scene.ablation.visible == "all" else []
-    return listed(parts)
+    return listed([*parts, *ablated(scene.ablation)])
 
 
 # Text, where knowledge enters: one drawing for all systems

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from unicodedata import bidirectional
 
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
-from kbert_core.kbert.visible import Ablation
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tokens import Tokens
 from kbert_lab.lab.selection import Marks
@@ -136,8 +136,8 @@ def tree_view(
         )
         for sentence, anchor, run in runs[:MOST]
     ]
-    segments, hard = len(set(flat.token_type_ids)), trace.ablation.positions == "hard"
-    return TreeView(tuple(nodes), segments, hard)
+    segments = 1 if trace.ablation.segments == "none" else len(set(flat.token_type_ids))
+    return TreeView(tuple(nodes), segments, trace.ablation.positions == "hard")
 
 
 def tree_html(
@@ -284,8 +284,14 @@ def summary(flat: FlatTree, ablation: Ablation) -> str:
         t(text, tokens=len(flat), trunk=trunk, branch=len(flat) - trunk),
         tn("1 branch", "{n} branches", len(flat.branches)),
     ]
-    if ablation.positions == "hard":
-        parts.append(t("the model reads the hard positions"))
-    if ablation.visible == "all":
-        parts.append(t("everything visible"))
-    return " · ".join(parts)
+    return " · ".join([*parts, *ablated(ablation)])
+
+
+def ablated(ablation: Ablation) -> list[str]:
+    """What is taken away, in words; plain text."""
+    texts = {
+        "positions": N_("hard positions"),
+        "visible": N_("everything visible"),
+        "segments": N_("no segments"),
+    }
+    return [t(text) for part, text in texts.items() if vars(ablation)[part] != vars(FULL)[part]]

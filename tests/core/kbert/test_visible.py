@@ -177,11 +177,20 @@ def test_ablation_reads_hard_positions_and_everything_visible(tim_cook, figure_2
     assert Ablation().visible_in(batch)[0].tolist() == BY_HAND
 
 
-def test_ablation_that_does_not_exist_is_refused():
-    with pytest.raises(OptionError, match="positions is 'odd', expected one of soft, hard"):
-        Ablation(positions="odd")
-    with pytest.raises(OptionError, match="visible is 'none', expected one of tree, all"):
-        Ablation(visible="none")
+def test_ablation_reads_a_pair_as_one_segment(figure_2):
+    (pair,) = flatten(grow_trees([["Tim Cook", "in Beijing"]], figure_2), Words(special=True))
+    batch = collate([pair])
+    assert Ablation().segment_ids(batch)[0].tolist() == [0] * 6 + [1] * 7
+    assert not Ablation(segments="none").segment_ids(batch).any()
+
+
+@pytest.mark.parametrize(
+    ("part", "choices"),
+    [("positions", "soft, hard"), ("visible", "tree, all"), ("segments", "sentences, none")],
+)
+def test_ablation_that_does_not_exist_is_refused(part, choices):
+    with pytest.raises(OptionError, match=f"{part} is 'odd', expected one of {choices}"):
+        Ablation(**{part: "odd"})
 
 
 # FlexAttention

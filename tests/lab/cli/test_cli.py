@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,8 @@ def test_options_reach_the_tree(tree, tmp_path):
     found = tree("Tim Cook", "in Beijing", "--words", "--special", "--kg", FIGURE_2)
     assert found["segment_ids"] == [0] * 6 + [1] * 7
     assert [m["sentence"] for m in found["mentions"]] == [0, 1]
+    asked = ("Tim Cook", "in Beijing", "--words", "--special", "--segments")
+    assert tree(*asked, "none")["segment_ids"] == [0] * 7
     found = figure_2(tree, "--max-length", 4)
     assert found["tokens"] == ["Tim", "Cook", "is", "visiting"]
     first, *_, cut = found["dropped"]
@@ -381,6 +384,12 @@ def test_every_command_has_help_and_so_has_each_of_its_arguments(capsys):
             assert first == f"{cli.WORDS[command][1]}."
     said = helped(capsys, "kg", "check", "a.spo", "b.spo", code=2)
     assert "kbert kg check: error: unrecognized arguments: b.spo" in said
+
+
+@pytest.mark.parametrize("command", ["tree", "predict", "train", "evaluate"])
+def test_a_part_that_cannot_be_taken_away_is_refused_with_the_choices(capsys, command):
+    said = helped(capsys, command, "--segments", "one", code=2)
+    assert re.search(r"--segments: invalid choice: 'one' \(choose from '?sentences'?, '?none", said)
 
 
 def test_help_names_all_commands_and_loads_none():

@@ -197,8 +197,9 @@ def test_options_of_a_strategy_go_with_it():
     first = done(session, Options({"strategy": Strategy.FIRST, "max_triples": 1}))
     assert (first.options.threshold, first.options.max_triples) == (None, 1)
     assert done(first, Options({"strategy": Strategy.CONTEXT})).options.threshold == 0.3
-    hard = done(first, Options({"positions": "hard", "relations": ["is_a"]}))
-    assert (hard.ablation.positions, hard.options.relations) == ("hard", ("is_a",))
+    hard = done(first, Options({"positions": "hard", "segments": "none", "relations": ["is_a"]}))
+    assert hard.ablation == Ablation(positions="hard", segments="none")
+    assert hard.options.relations == ("is_a",)
 
 
 def test_a_triple_that_is_switched_off_leaves_its_place_empty_whatever_the_model():

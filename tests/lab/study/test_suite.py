@@ -73,6 +73,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ("runs: [{knowledge: none}]", "run 1: name is missing. Add it"),
         ("runs: [{name: a, knowledge: none, kg: kg.spo}]", "run 'a': there is a kg, and"),
         ("runs: [{name: a}, {name: A!}]", "the name 'a' is there twice"),
+        ("runs: [{name: a, ablation: none}]", "'none', expected one of .*both, no-segments"),
         ("{kg: null, covered_by: []}", "knowledge is 'graph' and there is no kg"),
         ("train: {epochs: six}", "'BERT': epochs is 'six', expected a whole number"),
         ("train: {seed: 1}", "train has the unknown key 'seed'"),
