@@ -48,6 +48,12 @@ def graph_html(graph: Any) -> str:
     return said + table(("head", "relation", "tail", ""), first)
 
 
+def trace_html(trace: Any) -> str:
+    """What of a trace can be drawn: its trees, and its prediction."""
+    parts = (*trace.rows, trace.prediction)
+    return "".join(part._repr_html_() for part in parts if hasattr(part, "_repr_html_"))
+
+
 def tree_html(flat: Any) -> str:
     """The trunk of a flat tree, with its branches below their mentions."""
     nodes: list[str] = []

@@ -5,17 +5,10 @@ and gives a state and logits for each token *of the text*. Tasks know nothing el
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,6 +28,7 @@ from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
 
 DEFAULT_LENGTH = 512
+SHOWN = "kbert_lab.lab.widget:show"  # of the lab, found by name
 batch_done: ContextVar[Callable[[], None]] = ContextVar("batch_done", default=lambda: None)
 """Called after each batch of the thread that sets it, so that it can say how far it is."""
 Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the graph says of it
@@ -165,8 +159,11 @@ class Trace:
         return f"<{type(self).__name__} of {text!r}: {said}>"
 
     def _repr_html_(self) -> str:
-        drawn = getattr(self.prediction, "_repr_html_", None)
-        return str(drawn()) if drawn else ""
+        return str(resolve_name("kbert_core.markup:trace_html")(self))
+
+    def show(self) -> Any:
+        """Draw the trace in a notebook, to be looked at; see ``kbert_lab.lab.widget``."""
+        return resolve_name(SHOWN)(self)
 
     def logits_on_text(self) -> Tensor:
         """(T, K), a row for each token of the text, or (K,)."""

@@ -21,6 +21,7 @@ from kbert_core.kbert.kbert import FASTER
 from kbert_core.knowbert.entity_vectors import KEPT_ARRAYS
 from kbert_core.knowbert.knowbert import LINK_TABLE
 from kbert_core.knowledge.io.sources import SOURCES
+from kbert_core.reader import SHOWN
 from kbert_core.systems import SYSTEMS as READERS
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +131,7 @@ def test_the_core_imports_nothing_of_the_lab():
 
 
 def test_what_the_core_finds_by_name_is_there():
-    for name in (*READERS.values(), *SOURCES.values(), FASTER, KEPT_ARRAYS, LINK_TABLE):
+    for name in (*READERS.values(), *SOURCES.values(), FASTER, KEPT_ARRAYS, LINK_TABLE, SHOWN):
         assert callable(resolve_name(name))
     assert all(callable(resolve_name(name).unpacked) for name in PACKED.values())
 

@@ -124,9 +124,6 @@ class KBertTrace(Trace):
         """Made to the visible matrix, in order."""
         return self.reading.config.interventions
 
-    def _repr_html_(self) -> str:
-        return "".join(row._repr_html_() for row in self.rows) + super()._repr_html_()
-
 
 class KBertReader(Reader):
     """K-BERT: triples hang on their mentions as branches, read by a mask-transformer.

@@ -1,11 +1,9 @@
 """The systems: one drawing for all, what each makes of names, and why two readings are equal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.express as px
-import plotly.graph_objects as go
 
 from kbert_core.kbert.kbert import KBertTrace
 from kbert_core.knowledge.names import normalise_name
@@ -25,6 +23,9 @@ from kbert_lab.lab.views.prediction import percent
 from kbert_lab.lab.views.styles import TRUNK
 from kbert_lab.lab.views.tree import BranchView, NodeView, TokenView, TreeView, ablated, tree_view
 from kbert_lab.lab.words import SIDES_SYSTEM
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 NAMES = {
     "k-bert": N_("K-BERT"),
@@ -219,8 +220,10 @@ def _branches(
     return made
 
 
-def map_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]) -> go.Figure:
+def map_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]) -> "go.Figure":
     """Draw how each token of the text attends to the knowledge beside it, (T, C)."""
+    import plotly.express as px  # of the app's packages: a notebook draws the rest without
+
     title, across = MAPS[reading.config.system]
     rows = [
         plain(reading.sentences[number][start:end])

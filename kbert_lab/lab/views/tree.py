@@ -148,6 +148,7 @@ def tree_html(
     line: int = ONE_LINE,
     legend: bool = True,
     edits: bool = False,
+    switches: bool = True,
 ) -> str:
     """Draw a tree; everything in it is escaped.
 
@@ -158,6 +159,7 @@ def tree_html(
         line: pixels of a trunk that surely fits.
         legend: say above it what the colours mean.
         edits: whether a branch's tail can be changed in it.
+        switches: whether its branches can be switched.
     """
     of = {node.sentence for node in view.nodes}
     trunks = [[node for node in view.nodes if node.sentence == own] for own in sorted(of)]
@@ -168,6 +170,7 @@ def tree_html(
         off=off,
         legend=legend,
         edits=edits,
+        switches=switches,
         trunks=[(nodes, _free(nodes, line)) for nodes in trunks],
         states={branch.status for branch in view.branches},
         glossed=any(n.gloss or any(map(any, (b.glosses for b in n.branches))) for n in view.nodes),
