@@ -28,10 +28,9 @@ from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import clauses, language, t
 from kbert_lab.lab.views import interventions, matrix, prediction
-from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
-from kbert_lab.lab.views.matrix import MatrixView
+from kbert_lab.lab.views.matrix import MatrixView, row_of
 from kbert_lab.lab.views.names import name_lines
 from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name
 from kbert_lab.lab.views.styles import CSS

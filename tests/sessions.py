@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 
 from kbert_lab.lab.commands import MakeEdits, Write
+from kbert_lab.lab.selection import identity_of
 from kbert_lab.lab.session import OpenedGraph
-from kbert_lab.lab.views.diff import identity_of
 
 
 def session(at):

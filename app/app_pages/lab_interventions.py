@@ -15,10 +15,10 @@ from kbert_core.kbert.flat_tree import PlacedBranch
 from kbert_core.kbert.interventions import PRESETS, Action, Tokens
 from kbert_lab.lab.commands import Intervene, RemoveIntervention
 from kbert_lab.lab.scene import MOST_INTERVENTIONS, Scene
+from kbert_lab.lab.selection import identity_of
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import interventions, prediction
-from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
 from kbert_lab.lab.views.prediction import before_and_now
@@ -84,7 +84,7 @@ def title() -> None:
 def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
     """What the chosen cell is part of, and the buttons that block and open it."""
     row, cell = trace.rows[window], state.selection().cell
-    kinds = {scope.kind: scope for scope in (interventions.scopes(row, cell) if cell else ())}
+    kinds = interventions.scopes(row, cell) if cell else {}
     if not kinds:
         alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
         st.caption(
@@ -96,19 +96,20 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
             )
         )
         return
-    named = lambda kind: kinds[kind].name  # noqa: E731
+    named = lambda kind: interventions.scope_name(kinds[kind], row)  # noqa: E731
     scope = kinds[select(t("What"), list(kinds), "lab.iv_scope", named, width="stretch")]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = lambda n: t("layer {layer}", layer=n) if n else t("all")  # noqa: E731
         how: dict[str, Any] = {"disabled": layers == 1, "width": 110}
         layer = select(t("Layers"), range(layers + 1), "lab.iv_layer", number, **how)
-        seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
+        seer, seen = (interventions.tokens_name(tokens, row) for tokens in scope)
         said = N_("One direction: only that {seer} sees {seen}, not the other way round.")
         how = {"hidden": False, "default": "both", "help": markdown(t(said, seer=seer, seen=seen))}
         names = ["both", "one_way"]
         direction = segments(t("Direction"), names, "lab.iv_direction", IV_TEXTS, **how)
         for what, icon in ICONS.items():
-            new = scope.intervention(what, both=direction != "one_way", layer=layer or None)
+            only = (layer,) if layer else ()
+            new = Intervention(what, *scope, direction != "one_way", only)
             then, refused = tried(new, trace.interventions, after)
             help = markdown(refused or interventions.describe(new, row))
             how = {"icon": icon, "disabled": bool(refused), "help": help}

@@ -20,12 +20,12 @@ from kbert_lab.lab.selection import MEAN, marks_of
 from kbert_lab.lab.session import VIEWS
 from kbert_lab.lab.texts import sentences, t
 from kbert_lab.lab.views import heads, matrix
-from kbert_lab.lab.views.diff import Identity, row_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import why_now
-from kbert_lab.lab.views.matrix import MatrixView
-from kbert_lab.lab.views.why import in_browser, say_mass, say_row, share_of_layers, visible_in
+from kbert_lab.lab.views.matrix import MatrixView, row_of
+from kbert_lab.lab.views.why import in_browser, say_row, share_of_layers, visible_in
 from kbert_lab.lab.words import COMPARE_NAME, MATRIX_TEXTS
+from kbert_lab.lab.written import Identity
 
 
 @dataclass(frozen=True)
@@ -171,13 +171,8 @@ def difference_panel(after: Shown, before: Shown, kind: str) -> None:
         weights = (before.weights, after.weights)
     seen = (before.visible, after.visible) if weights else (before.share, after.share)
     view = matrix.difference(*flats, seen, weights)
-    said = [t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))]
-    if matrix.largest_change(view) == 0:
-        said.append(t("No difference: the two matrices are equal."))
-    elif view.categorical:
-        new, gone = matrix.links_changed(view)
-        said.append(t("{new} links more, {gone} fewer.", new=new, gone=gone))
-    st.caption(markdown(sentences(said)))
+    said = [t("Difference: now − {name}.", name=t(COMPARE_NAME[kind])), matrix.say_change(view)]
+    st.caption(markdown(sentences(filter(None, said))))
     draw(drawn_of(view), after, before)
 
 
@@ -258,7 +253,6 @@ def draw(view: MatrixView, side: Shown, before: Shown | None = None) -> None:
         with st.container(border=True, key="lab_cell"):
             st.markdown(markdown(said))
             say_arithmetic(side)
-    say_triple(side)
     place = side.place(state.selection().token)
     if place is not None:
         st.markdown(markdown(say_row(side.flat, place, side.visible, side.weights)))
@@ -304,20 +298,3 @@ def say_arithmetic(side: Shown) -> None:
         return
     st.caption(markdown(heads.map_name(layer, head)))
     st.html(heads.table_html(found))
-
-
-def say_triple(side: Shown) -> None:
-    """How much attention the chosen triple's branch gets."""
-    triple = state.selection().triple
-    if triple is None or not side.scene.has_model:
-        return
-    maps = side.maps
-    if maps is None:
-        maps = services.attention(side.scene, side.graph, side.window)
-    layer, head = heads.map_shown(state.selection(), maps, side.visible, side.flat)
-    weights, token = matrix.picked(maps, layer, head), side.place(state.selection().token)
-    said = say_mass(side.flat, triple, weights, side.visible, token)
-    where = heads.map_name(layer, head)
-    st.markdown(
-        markdown(t("Attention on {triple}, {map}: {said}", triple=triple, map=where, said=said))
-    )

@@ -14,8 +14,8 @@ from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import marks_of, say_selection
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import shared, tree
-from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.matrix import row_of
 from kbert_lab.lab.views.names import gloss, name_lines
 from kbert_lab.lab.views.prediction import outcome
 from kbert_lab.lab.views.why import visible_in

@@ -13,8 +13,8 @@ from kbert_core.options import option_fields
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.scene import MOST_INTERVENTIONS, PANELS
+from kbert_lab.lab.selection import identity_of
 from kbert_lab.lab.session import VIEWS, OpenedGraph, Reads, Session, Standing
-from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.written import Identity
 
 MOST_EDITS = 50_000  # of a visit, those taken back among them

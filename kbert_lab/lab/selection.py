@@ -4,6 +4,7 @@ Kept apart from the Scene, and by what tokens are, not by where they stand, so
 that it outlives an edit.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -65,6 +66,20 @@ class Selection:
         """
         layer = layers if self.layer is None else min(self.layer, layers)
         return layer, self.head if self.head <= heads else MEAN
+
+
+def code_of(identity: Identity) -> str:
+    """A token's identity, or a branch's, as the drawings of a page name it; see identity_of."""
+    return json.dumps(identity, ensure_ascii=False, separators=(",", ":"), default=_fields)
+
+
+def _fields(triple: Triple) -> list[str]:
+    return [triple.head, triple.relation, triple.tail]
+
+
+def identity_of(code: str) -> Identity:
+    """The identity that a drawing names."""
+    return tuple(Triple(*part) if isinstance(part, list) else part for part in json.loads(code))
 
 
 def triple_of(token: Identity | None) -> Triple | None:

@@ -36,10 +36,8 @@ IV_TEXTS = {
     "clear": N_("Clear all"),
     "block_one": N_("{seer} may not see {seen}"),
     "block_both": N_("{seer} and {seen} may not see each other"),
-    "block_all": N_("{seer} may not see each other, only themselves"),
     "open_one": N_("{seer} may see {seen}"),
     "open_both": N_("{seer} and {seen} may see each other"),
-    "open_all": N_("{seer} may see each other"),
 }
 
 KNOWLEDGE_TEXTS = {

@@ -95,33 +95,6 @@ def test_a_row_with_attention_says_where_it_looks_most(graph, run):
 # A triple
 
 
-def test_everyone_gives_attention_where_everything_is_visible(graph, run):
-    flat = run(graph).rows[0]
-    everything = Ablation(visible="all")
-    weights = weights_of(flat, ablation=everything)
-    branch = [index("CEO"), index("Apple")]
-    mean = (weights[:, branch].sum() - weights[branch][:, branch].sum()) / 12
-    said = why.say_mass(flat, APPLE, weights, seen(flat, everything), None)
-    assert f"On average {100 * mean:.1f} % from the 12 tokens that see it." in said
-
-
-def test_the_mass_names_the_chosen_token_first_and_says_who_cannot_see_the_branch(graph, run):
-    flat = run(graph).rows[0]
-    weights = np.zeros((14, 14))
-    weights[index("Tim"), index("CEO")] = 0.4
-    weights[index("Cook"), [index("CEO"), index("Apple")]] = 0.1
-    say = why.say_mass
-    assert say(flat, APPLE, weights, seen(flat), index("Cook")) == (
-        "“Cook” 20.0 %, “Tim” 40.0 %. On average 30.0 % from the 2 tokens that see it."
-    )
-    assert say(flat, APPLE, weights, seen(flat), None).startswith("“Tim” 40.0 %, “Cook” 20.0 %.")
-    assert say(flat, APPLE, weights, seen(flat), index("now")).endswith("“now” can't see it: 0.")
-    assert "can't see it" not in say(flat, APPLE, weights, seen(flat), index("Apple"))
-    assert say(flat, Triple("a", "b", "c"), weights, seen(flat), None) == (
-        "its branch is not in this tree."
-    )
-
-
 # A cell
 
 

@@ -22,9 +22,8 @@ from kbert_lab.lab.commands import ChangePanel, ChoosePanels, Intervene, Show
 from kbert_lab.lab.comparing import Known, Panel
 from kbert_lab.lab.models import NOTHING as READS
 from kbert_lab.lab.scene import NO_GRAPH, Choice, GraphRef, Scene
-from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.selection import Selection, code_of
 from kbert_lab.lab.views import sides
-from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.matrix import BLOCKED, LINK
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

@@ -8,7 +8,7 @@ import pytest
 from kbert_core import Ablation, Triple
 from kbert_lab.lab.selection import Selection, marks_of
 from kbert_lab.lab.views import matrix
-from kbert_lab.lab.views.diff import align, same_text
+from kbert_lab.lab.views.matrix import align, same_text
 from kbert_lab.lab.views.why import why
 
 FULL = Ablation()
@@ -28,10 +28,10 @@ def test_a_scene_aligned_with_itself_has_no_difference(graph, run):
     row = run(graph).rows[0]
     assert all(token.status == "same" for token in align(row, row))
     view = matrix.difference(row, row, seen(row, row))
-    assert matrix.largest_change(view) == 0
+    assert matrix.say_change(view) == "No difference: the two matrices are equal."
     weights = np.random.default_rng(0).random((len(row), len(row)))
     view = matrix.difference(row, row, seen(row, row), (weights, weights))
-    assert matrix.largest_change(view) == 0
+    assert matrix.say_change(view) == "No difference: the two matrices are equal."
 
 
 def test_alignment_joins_what_stands_behind_an_inserted_branch(graph, run):
@@ -65,9 +65,9 @@ def test_difference_marks_one_sided_tokens_and_nothing_else(graph, run):
     assert ((view.codes == matrix.ONLY_AFTER) == (touched & links)).all()
     assert set(np.unique(view.codes[touched & ~links])) == {matrix.HIDDEN}
     assert set(np.unique(view.codes[~touched])) <= {matrix.KEPT, matrix.HIDDEN}
-    assert matrix.links_changed(view) == (2 * 2 + 2 * 2 * 2, 0)
+    assert matrix.say_change(view) == f"{2 * 2 + 2 * 2 * 2} links more, 0 fewer."
     back = matrix.difference(after, before, seen(after, before))
-    assert matrix.links_changed(back) == (0, 12)
+    assert matrix.say_change(back) == "0 links more, 12 fewer."
 
 
 def test_texts_that_differ_are_not_laid_over_each_other(graph, run):

@@ -11,12 +11,12 @@ from kbert_lab.lab.selection import (
     Marks,
     Selection,
     chosen_characters,
+    identity_of,
     marks_of,
     say_selection,
     triple_of,
 )
 from kbert_lab.lab.views import tree
-from kbert_lab.lab.views.diff import identity_of
 
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 APPLE = Triple("Tim Cook", "CEO", "Apple")

@@ -18,10 +18,9 @@ from kbert_core import (
 )
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
-from kbert_lab.lab.selection import Marks
+from kbert_lab.lab.selection import Marks, code_of
 from kbert_lab.lab.texts import speaking
 from kbert_lab.lab.views import knowledge, names, tree
-from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.html import escape, markdown, shown
 from kbert_lab.lab.views.names import nearest_names
 from kbert_lab.lab.views.neighbourhood import (

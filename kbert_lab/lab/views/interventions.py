@@ -1,14 +1,13 @@
 """Interventions in words, and what can be done about a chosen cell."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import (
     BRANCHES,
     TRUNK,
-    Action,
     Intervened,
     Intervention,
     Tokens,
@@ -48,8 +47,8 @@ def turned(trace: KBertTrace, window: int, cell: tuple[Identity, Identity]) -> S
     if not (found := scopes(row, cell)):
         return standing
     at = [row.identities.index(name) for name in cell]
-    action: Action = "block" if visible_in(trace, window)[at[0], at[1]] else "open"
-    new = found[0].intervention(action, both=True, layer=None)
+    seen = visible_in(trace, window)[at[0], at[1]]
+    new = Intervention("block" if seen else "open", *found["cell"])
     layers = len(trace.visible_layers or (trace.visible,))
     return with_one_more(standing, new, partial(of_trace, trace, layer_count=layers))
 
@@ -64,73 +63,47 @@ IV_TOKENS = {
     "mention": N_("{mention}"),
 }
 
-SHOWN_LAYERS = 4  # of an intervention in many, by number
+Scope = tuple[Tokens, Tokens]  # whose rows and columns can be blocked or opened
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Something that can be blocked or opened about a chosen cell."""
-
-    kind: str  # "cell", "branch 1" and 2, "mention 1" and 2, or "link"
-    name: str  # what it is called; plain text
-    seer: Tokens  # its tokens, so that the chosen cell is of these rows and columns
-    seen: Tokens
-
-    def intervention(self, action: Action, *, both: bool, layer: int | None) -> Intervention:
-        """Block or open it.
-
-        Args:
-            both: in both directions, or in that of the cell.
-            layer: from 1; None: all.
-        """
-        return Intervention(action, self.seer, self.seen, both, (layer,) if layer else ())
-
-
-def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
+def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> dict[str, Scope]:
     """Say what a cell is part of: itself, branches, a mention's link to them, the whole link.
 
     Args:
         cell: who looks, at whom.
 
     Returns:
-        From the smallest; empty where the tree lacks a token of the cell, or
-        where it is a token's with itself, which stays open.
+        By "cell", "branch 1" and 2, "mention 1" and 2, and "link", so that the cell is of these
+        rows and columns. Empty where the tree lacks a token of the cell, or where it is a token's
+        with itself, which stays open.
     """
     if cell[0] not in row.identities or cell[1] not in row.identities or cell[0] == cell[1]:
-        return ()
-    places = [row.identities.index(name) for name in cell]
-    names = [f"“{token_name(row, place)}”" for place in places]
-    found = [
-        Scope(
-            "cell",
-            t("this cell: {a} sees {b}", a=names[0], b=names[1]),
-            Tokens("token", identity=cell[0]),
-            Tokens("token", identity=cell[1]),
-        )
-    ]
-    from_branch = row.branch_ids[places[0]] > 0  # the cell's row is a branch's
-    links = []
-    branches = dict.fromkeys(row.branch_ids[place] for place in places)
-    for n, number in enumerate((b for b in branches if b > 0), start=1):
+        return {}
+    i, j = (row.identities.index(name) for name in cell)
+    links: dict[str, Scope] = {}
+    branches = dict.fromkeys(n for n in (row.branch_ids[i], row.branch_ids[j]) if n > 0)
+    for n, number in enumerate(branches, start=1):
         placed = row.branches[number - 1]
         mention = row.tree.nodes[placed.node].mention
         branch = Tokens("branch", mention.sentence, mention.start, placed.branch.triple)
-        name = t("the branch “{branch}” and the trunk", branch=" ".join(placed.branch.texts))
-        links.append((f"branch {n}", name, TRUNK, branch))
-    with_branches = {placed.node + 1 for placed in row.branches}
-    anchors = dict.fromkeys(row.anchor_ids[place] for place in places)
-    for n, anchor in enumerate((a for a in anchors if a in with_branches), start=1):
+        links[f"branch {n}"] = TRUNK, branch
+    hung = {placed.node + 1 for placed in row.branches}
+    anchors = dict.fromkeys(n for n in (row.anchor_ids[i], row.anchor_ids[j]) if n in hung)
+    for n, anchor in enumerate(anchors, start=1):
         mention = row.tree.nodes[anchor - 1].mention
         own = Tokens("mention", mention.sentence, mention.start)
-        name = t(
-            "“{mention}” and its branches", mention=_text(row, mention.sentence, mention.start)
-        )
-        links.append((f"mention {n}", name, own, replace(own, kind="hung")))
+        links[f"mention {n}"] = own, replace(own, kind="hung")
     if row.branches:
-        links.append(("link", t("the whole link between trunk and branches"), TRUNK, BRANCHES))
-    for kind, name, trunk, branch in links:
-        found.append(Scope(kind, name, *((branch, trunk) if from_branch else (trunk, branch))))
-    return tuple(found)
+        links["link"] = TRUNK, BRANCHES
+    if row.branch_ids[i] > 0:  # the cell's row is a branch's
+        links = {name: (branch, trunk) for name, (trunk, branch) in links.items()}
+    return {"cell": (Tokens("token", identity=cell[0]), Tokens("token", identity=cell[1])), **links}
+
+
+def scope_name(scope: Scope, row: FlatTree) -> str:
+    """What a scope is called; plain text."""
+    seer, seen = (tokens_name(tokens, row) for tokens in scope)
+    return t("{seer} and {seen}", seer=seer, seen=seen)
 
 
 def token_name(row: FlatTree, place: int) -> str:
@@ -148,19 +121,15 @@ def describe(one: Intervention, row: FlatTree | None) -> str:
         row: where its tokens are looked up; None: there is no tree.
     """
     seer, seen = tokens_name(one.seer, row), tokens_name(one.seen, row)
-    which = "all" if one.seer == one.seen else "both" if one.both else "one"
+    which = "both" if one.both and one.seer != one.seen else "one"
     said = t(IV_TEXTS[f"{one.action}_{which}"], seer=seer, seen=seen)
-    return f"{said[:1].upper()}{said[1:]}{layers_name(one)}"
-
-
-def layers_name(one: Intervention) -> str:
-    """In which layers; nothing where in all."""
-    if not one.layers:
-        return ""
-    if len(one.layers) == 1:
-        return t(", in layer {layer} only", layer=one.layers[0])
-    more = ["…"] if len(one.layers) > SHOWN_LAYERS else []
-    return t(", in layers {layers} only", layers=listed([*one.layers[:SHOWN_LAYERS], *more]))
+    if one.layers:
+        single = len(one.layers) == 1
+        said += t(
+            ", in layer {layers} only" if single else ", in layers {layers} only",
+            layers=listed(one.layers),
+        )
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
@@ -169,19 +138,12 @@ def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
         names = row.identities if row else []
         if row and tokens.identity in names:
             return f"“{token_name(row, names.index(tokens.identity))}”"
-        return t("a token that isn't here ({what})", what=_gone(tokens.identity))
+        return t("a token that isn't here")
     text = _text(row, tokens.sentence, tokens.start) if row else None
     place = (
         f"“{text}”" if text else t("what is named at character {number}", number=tokens.start + 1)
     )
     return t(IV_TOKENS[tokens.kind], mention=place, triple=tokens.triple)
-
-
-def _gone(identity: Identity) -> str:
-    """Name a token that isn't in the tree, as far as its identity says."""
-    if identity[0] == "branch" and len(identity) > 3:
-        return str(identity[3])
-    return t("number {number}", number=identity[-1])
 
 
 def _text(row: FlatTree, sentence: int, start: int) -> str:
@@ -223,14 +185,14 @@ def why_now(trace: KBertTrace, window: int, cell: tuple[Identity, Identity], why
     changed = [n for n, one in enumerate(layers, start=1) if bool(one[window, i, j]) != was]
     if not changed:
         return why
-    by = dict.fromkeys(describe(one, row) for one in trace.interventions if _names(one, row, i, j))
+    by = dict.fromkeys(describe(one, row) for one in trace.interventions if _about(one, row, i, j))
     where = "" if len(changed) == len(layers) else t(" in layer {layers}", layers=listed(changed))
     text = N_("Blocked{where} by an intervention: {by}. Without it: {why}")
     text = text if was else N_("Opened{where} by an intervention: {by}. Without it: {why}")
     return t(text, where=where, by=clauses(by), why=why)
 
 
-def _names(one: Intervention, row: FlatTree, i: int, j: int) -> bool:
+def _about(one: Intervention, row: FlatTree, i: int, j: int) -> bool:
     """Whether an intervention is about a cell."""
-    seers, seen = set(one.seer.among(row)), set(one.seen.among(row))
+    seers, seen = one.seer.among(row), one.seen.among(row)
     return (i in seers and j in seen) or (one.both and j in seers and i in seen)

@@ -3,18 +3,21 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import Ablation
-from kbert_lab.lab.selection import Marks
+from kbert_lab.lab.selection import Marks, code_of
 from kbert_lab.lab.texts import N_, sentences, t
-from kbert_lab.lab.views.diff import Aligned, Identity, align, code_of
 from kbert_lab.lab.views.html import plain
 from kbert_lab.lab.views.why import share, why
 from kbert_lab.lab.words import MATRIX_TEXTS
+from kbert_lab.lab.written import Identity
+
+if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
+    from kbert_core.kbert.kbert import KBertTrace
 
 CANVAS = {
     "zoom_in": N_("Zoom in"),
@@ -30,6 +33,7 @@ CANVAS = {
 }
 
 Kind = Literal["visible", "attention", "difference"]
+Status = Literal["same", "added", "removed"]
 LEVELS = 250  # codes below are values; the others are kinds of cell
 ONLY_BEFORE, ONLY_AFTER, HIDDEN = 253, 254, 255
 TRUNK, BRANCH, LINK, ABLATED, SEEN, UNSEEN = range(6)  # codes of a visible matrix
@@ -39,6 +43,53 @@ BLOCKED, OPENED = 7, 8  # by interventions
 PART_BLOCKED, PART_OPENED = 9, 10  # in some layers only
 FINE = 65_000  # steps of a value that the front end gets
 NOTHING = Marks()  # is chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """One token of two trees."""
+
+    identity: Identity  # see FlatTree.identities
+    text: str  # what it reads
+    before: int | None  # its index along N in each tree; None: not there
+    after: int | None
+
+    @property
+    def status(self) -> Status:
+        """Whether the token is in both trees or in one only."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "same"
+
+
+def align(before: FlatTree, after: FlatTree) -> tuple[Aligned, ...]:
+    """Join two flat trees by identity, in the order of the second.
+
+    A token that only the first has keeps its place behind the token it
+    followed there. An index-wise join would call everything behind an
+    inserted branch changed.
+    """
+    places_before = {name: i for i, name in enumerate(before.identities)}
+    places_after = {name: i for i, name in enumerate(after.identities)}
+    gone: dict[Identity | None, list[Aligned]] = {}
+    follows: Identity | None = None
+    for index, name in enumerate(before.identities):
+        if name in places_after:
+            follows = name
+        else:
+            gone.setdefault(follows, []).append(Aligned(name, before.tokens[index], index, None))
+    joined = gone.pop(None, [])
+    for index, name in enumerate(after.identities):
+        joined.append(Aligned(name, after.tokens[index], places_before.get(name), index))
+        joined.extend(gone.pop(name, ()))
+    return tuple(joined)
+
+
+def same_text(before: FlatTree, after: FlatTree) -> bool:
+    """Say whether two trees can be joined: same sentences, cut the same way."""
+    return before.tree.sentences == after.tree.sentences and [
+        list(zip(t.starts, t.ends, strict=True)) for t in before.trunk_tokens
+    ] == [list(zip(t.starts, t.ends, strict=True)) for t in after.trunk_tokens]
 
 
 @dataclass(frozen=True)
@@ -208,17 +259,12 @@ def _spread(values: np.ndarray, places: Sequence[int | None]) -> np.ndarray:
     return found
 
 
-def largest_change(view: MatrixView) -> float:
-    """The largest difference, 0 where two scenes are equal."""
-    if view.categorical:
-        return float(np.isin(view.codes, (SEEN, UNSEEN, ONLY_BEFORE, ONLY_AFTER)).any())
-    return max(abs(view.low), abs(view.high))
-
-
-def links_changed(view: MatrixView) -> tuple[int, int]:
-    """How many links of a visible difference are new, and how many are gone."""
-    counts = [np.isin(view.codes, codes).sum() for codes in NEW_AND_GONE]
-    return int(counts[0]), int(counts[1])
+def say_change(view: MatrixView) -> str:
+    """Say whether two scenes are equal, else how many links are new and how many are gone."""
+    new, gone = (int(np.isin(view.codes, codes).sum()) for codes in NEW_AND_GONE)
+    if not new + gone and (view.categorical or not view.high):
+        return t("No difference: the two matrices are equal.")
+    return t("{new} links more, {gone} fewer.", new=new, gone=gone) if view.categorical else ""
 
 
 def cell_text(
@@ -302,3 +348,11 @@ def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
     layer, head = min(layer, maps.shape[0]), min(head, maps.shape[1])
     layers = maps[layer - 1 : layer] if layer else maps
     return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
+
+
+def row_of(trace: "KBertTrace | None", window: int, like: FlatTree) -> FlatTree | None:
+    """The row of another trace that can be laid over one, if there is one."""
+    if trace is None or window >= len(trace.rows):
+        return None
+    row = trace.rows[window]
+    return row if same_text(row, like) else None

@@ -12,7 +12,7 @@ from pyvis.network import Network
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
-from kbert_lab.lab.views.diff import code_of
+from kbert_lab.lab.selection import code_of
 from kbert_lab.lab.views.html import shorten
 from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.names import gloss, with_glosses

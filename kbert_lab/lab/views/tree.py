@@ -9,11 +9,12 @@ from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tokens import Tokens
-from kbert_lab.lab.selection import Marks
+from kbert_lab.lab.selection import Marks, code_of
 from kbert_lab.lab.texts import N_, t, tn
-from kbert_lab.lab.views.diff import Identity, Status, code_of
 from kbert_lab.lab.views.html import rendered
+from kbert_lab.lab.views.matrix import Status
 from kbert_lab.lab.views.names import gloss, with_glosses
+from kbert_lab.lab.written import Identity
 
 if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
     from kbert_core.kbert.kbert import KBertTrace

@@ -7,8 +7,6 @@ import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import Ablation, why_visible
-from kbert_core.knowledge.triple import Triple
-from kbert_lab.lab.selection import triple_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and the first look doesn't wait for it
@@ -167,35 +165,6 @@ def _named(flat: FlatTree, places: list[int]) -> str:
     parts += [t("the branch “{branch}”", branch=branch) for branch in branches]
     more = len(parts) - MOST_NAMED
     return listed([*parts[:MOST_NAMED], *([t("and {n} more", n=more)] if more > 0 else [])])
-
-
-def say_mass(
-    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray, token: int | None
-) -> str:
-    """Say how much attention a triple's branches get from the tokens outside; plain text.
-
-    Args:
-        flat: N tokens.
-        triple: whose branches, at all its mentions.
-        weights: (N, N), rows sum to 1.
-        visible: (N, N) bool, row may attend to column.
-        token: the chosen token, which is named first.
-    """
-    branch = np.array([triple_of(name) == triple for name in flat.identities], dtype=bool)
-    outside = np.flatnonzero(visible[:, branch].any(1) & ~branch).tolist()
-    masses = {place: float(weights[place, branch].sum()) for place in outside}
-    if not masses:
-        return t("its branch is not in this tree.")
-    named = sorted(masses, key=lambda place: (place != token, -masses[place]))[:MOST_NAMED]
-    given = listed(f"“{flat.tokens[place]}” {share(masses[place])}" for place in named)
-    said = [t("{given}.", given=given)]
-    if len(masses) > 1:
-        mean = share(sum(masses.values()) / len(masses))
-        text = N_("On average {mean} from the {n} tokens that see it.")
-        said.append(t(text, mean=mean, n=len(masses)))
-    if token is not None and token not in masses and triple_of(flat.identities[token]) != triple:
-        said.append(t("“{a}” can't see it: 0.", a=flat.tokens[token]))
-    return sentences(said)
 
 
 def share(value: float) -> str:

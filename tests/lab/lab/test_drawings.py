@@ -15,7 +15,7 @@ from kbert_core.words import Words
 from kbert_lab.lab import commands, drawings
 from kbert_lab.lab.commands import command_of
 from kbert_lab.lab.drawings import EXPORT, IMPORT, bundle, source
-from kbert_lab.lab.views.diff import code_of, identity_of
+from kbert_lab.lab.selection import code_of, identity_of
 from kbert_lab.lab.views.why import in_browser, why
 
 FOLDER = Path(drawings.__file__).parent
