@@ -28,11 +28,10 @@ from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.models import NOTHING, ModelInfo
 from kbert_lab.lab.running import predicted_after, run
 from kbert_lab.lab.scene import NO_MODEL
-from kbert_lab.lab.selection import MEAN, marks_of
+from kbert_lab.lab.selection import MEAN, identity_of, marks_of
 from kbert_lab.lab.session import NO_TASK, OpenedGraph, Reads, Session
 from kbert_lab.lab.texts import N_, refusal, sentences, t
 from kbert_lab.lab.views import sides
-from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import escape
 from kbert_lab.lab.views.interventions import describe, turned
 from kbert_lab.lab.views.matrix import attention_view, picked, visible_view
