@@ -7,7 +7,7 @@ import streamlit as st
 from app import services, sharing, state
 from kbert_core import InjectionOptions, KBertTrace
 from kbert_lab.lab.examples import MINILM
-from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.scene import WORDS, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import NO_TASK
 from kbert_lab.lab.share import Shared
@@ -29,7 +29,7 @@ def scene_of(setting: Setting) -> Scene:
     return Scene(
         (setting.text,),
         model,
-        services.ref_of(setting.graph),
+        GraphRef.of(setting.graph),
         setting.edits,
         replace(options, max_triples=options.max_triples + setting.more_triples),
         setting.ablation,

@@ -46,7 +46,7 @@ from kbert_lab.lab import running, texts
 from kbert_lab.lab.kept import Kept
 from kbert_lab.lab.models import ModelInfo, looks_whole, read_model
 from kbert_lab.lab.offer import Offer
-from kbert_lab.lab.scene import NO_MODEL, GraphRef, Scene, content_key
+from kbert_lab.lab.scene import NO_MODEL, Scene, content_key
 from kbert_lab.lab.session import TRIPLE_BYTES, OpenedGraph
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.heads import HeadsView, heads_view
@@ -304,11 +304,6 @@ def _too_many(name: str, most: int) -> RoomError:
         "import)."
     )
     return RoomError(t(text, name=Path(name).name, most=f"{most:,}"))
-
-
-def ref_of(graph: KnowledgeGraph) -> GraphRef:
-    """Name a graph by its content."""
-    return GraphRef(graph.fingerprint, graph.name)
 
 
 @by_content

@@ -13,15 +13,16 @@ from app import language, services, state
 from app.components import keep_address as tell_address
 from app.export import Page, Side
 from app.services import OpenedGraph
-from app.state import BERT, FREE, PINNED
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.tasks import TASKS
+from kbert_lab.lab import comparing
+from kbert_lab.lab.comparing import BERT, FREE, PINNED
 from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.models import is_chinese
-from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
+from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene
 from kbert_lab.lab.session import AUTO, NO_TASK, VIEWS, Session
 from kbert_lab.lab.share import PARAMETER, Shared, ShareError, from_link, to_link
 from kbert_lab.lab.texts import N_, refusal, t
@@ -81,7 +82,7 @@ def with_triples(shared: Shared) -> Shared:
     entities: dict[str, None] = {}
     try:
         for own in (variant for scene in scenes for variant in (scene.original(), scene)):
-            for mention in services.laid(own, state.graph_of(own)).reading.mentions:
+            for mention in services.laid(own, state.session().graph_of(own)).reading.mentions:
                 entities |= dict.fromkeys(mention.entities)
             for edit in own.edits:
                 heads = [triple.head for triple in (edit.triple, edit.new) if triple is not None]
@@ -91,9 +92,11 @@ def with_triples(shared: Shared) -> Shared:
         carrying = replace(shared, triples=triples, off=off)
         part = carrying.graph or KnowledgeGraph()
         for own in scenes:
-            alone = replace(own, graph=services.ref_of(part))
+            alone = replace(own, graph=GraphRef.of(part))
             found = services.laid(alone, part.apply(*own.edits))
-            if not state.same_knowledge(found, services.laid(own, state.graph_of(own))):
+            if not comparing.same_knowledge(
+                found, services.laid(own, state.session().graph_of(own))
+            ):
                 return shared
     except KBertError:  # it can't be read: the page says why
         return shared
@@ -107,7 +110,7 @@ def page() -> Page:
         KBertError: a text, option or model that can't be used.
     """
     now = state.scene()
-    trace = services.trace(now, state.graph_of(now))
+    trace = services.trace(now, state.session().graph_of(now))
     compared, kind, before = state.compared_with(now, trace)
     window = min(state.session().window, len(trace.rows) - 1)
     chosen = state.selection()
@@ -115,7 +118,7 @@ def page() -> Page:
     mean = t("mean")
 
     def side(name: str, scene: Scene, trace: Any) -> Side:
-        graph = state.graph_of(scene)
+        graph = state.session().graph_of(scene)
 
         def weights() -> np.ndarray:
             return picked(services.attention(scene, graph, window), layer, head)
@@ -283,7 +286,7 @@ def leave() -> None:
 def read_otherwise() -> None:
     """Callback: read the text that waits with the graph that is chosen here, without edits."""
     shared: Shared = ss["lab.arrival"].shared
-    here = services.ref_of(state.base())
+    here = GraphRef.of(state.base())
     scene = replace(shared.scene, graph=here, edits=state.scene().edits)
     take(Shared(scene, shared.task))
 

@@ -11,11 +11,10 @@ import streamlit as st
 
 from app import services
 from app.services import OpenedGraph, RoomError
-from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Triple
-from kbert_core.errors import GraphConflict, GraphFileError
+from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
-from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
@@ -29,13 +28,12 @@ from kbert_lab.lab.commands import (
     Write,
     apply,
 )
-from kbert_lab.lab.comparing import Known, Panel
+from kbert_lab.lab.comparing import BERT
 from kbert_lab.lab.examples import EXAMPLES, Example
-from kbert_lab.lab.history import Edited
-from kbert_lab.lab.log import Log
+from kbert_lab.lab.log import AnyLog, log_of
 from kbert_lab.lab.models import NOTHING
 from kbert_lab.lab.offer import Offer
-from kbert_lab.lab.scene import NO_GRAPH, NO_MODEL, WORDS, Scene
+from kbert_lab.lab.scene import NO_MODEL, WORDS, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
 from kbert_lab.lab.texts import N_, clauses, language, refusal, sentences, speaking, t
@@ -43,13 +41,9 @@ from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
 
 KEY = "workspace"  # of the address, which opens it again
-KEPT = 4  # edited graphs that stay in memory
 MOST_COPIED = 5_000  # triples of a workspace that are kept in case it goes
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
-BERT, ORIGINAL, PINNED = "bert", "original", "pinned"
-UNTOUCHED = "untouched"  # the scene without interventions
 EDITED = ("edited", "history", "interventions", "selection")  # what only parts of a page say
-FREE = "free"  # panels side by side that the visitor chooses
 
 P = ParamSpec("P")
 ss = st.session_state
@@ -185,10 +179,7 @@ def begin() -> None:
             tell(t(said, name=named[:40]))
         put(offer().with_example(session(), first))
     _begin_workspace()
-    now = offer().mended(session())
-    if now.compare == UNTOUCHED and not now.standing:
-        now = replace(now, compare=AUTO)
-    put(now)
+    put(offer().mended(session()))
 
 
 def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> Session:
@@ -255,9 +246,7 @@ def current_example() -> Example | None:
 
 def scene() -> Scene:
     """What this visitor looks at now."""
-    now = session()
-    _keep_for_scenes(now.base)
-    return now.scene()
+    return session().scene()
 
 
 def strategies() -> tuple[Strategy, ...]:
@@ -271,70 +260,6 @@ def strategies() -> tuple[Strategy, ...]:
     )
 
 
-def graph_of(of: Scene) -> KnowledgeGraph:
-    """The graph of a scene, with its edits made."""
-    if of.graph == NO_GRAPH:
-        return services.NO_KNOWLEDGE
-    opened = (one.graph for one in session().graphs.values())
-    here = (*opened, *ss.get("lab.kept", {}).values())
-    base = next((graph for graph in here if graph.fingerprint == of.graph.fingerprint), None)
-    if base is None:
-        raise GraphFileError(
-            t("The graph “{name}” was closed. Open it again to see this.", name=of.graph.name)
-        )
-    return edited(base, of.edits)
-
-
-def edited(base: KnowledgeGraph, edits: tuple[Edit, ...]) -> KnowledgeGraph:
-    """A graph with edits made, found again where they were made before."""
-    now = session()
-    for name, opened in now.graphs.items():
-        if opened.graph is base and now.history.edits(name) == edits:
-            return now.graph_now(name)
-    if not edits:
-        return base
-    found: list[tuple[KnowledgeGraph, tuple[Edit, ...], KnowledgeGraph]]
-    found = ss.setdefault("lab.edited", [])
-    graph = next((own for kept, done, own in found if kept is base and done == edits), None)
-    if graph is None:
-        graph = base.apply(*edits)
-        ss["lab.edited"] = [*found, (base, edits, graph)][-KEPT:]
-    return graph
-
-
-def baseline(now: Scene) -> tuple[Scene, str]:
-    """The scene to compare with, and what kind it is."""
-    kind, pinned, last = session().compare, session().pinned, session().last_step()
-    if kind == PINNED and pinned and services.has_trees(pinned) == services.has_trees(now):
-        return pinned, PINNED
-    intervened = last is None or not isinstance(last.what, Edited)
-    if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervened)):
-        return now.without_interventions(), UNTOUCHED
-    edits = log()
-    if kind == ORIGINAL:
-        return _earlier(now, edits.first), ORIGINAL
-    if kind == BERT or edits.before is None:
-        return now.without_knowledge(), BERT
-    return _earlier(now, *edits.before), AUTO
-
-
-def before_last(of: Scene) -> Scene | None:
-    """The scene before the last edit; None: there was none, or the scene reads without it."""
-    edits = log()
-    if edits.before is None or (of.graph, of.edits) != (services.ref_of(base()), edits.done):
-        return None
-    return _earlier(of, *edits.before)
-
-
-def same_knowledge(before: Any, now: Any) -> bool:
-    """Whether two traces of one system read the same text with the same knowledge."""
-    if isinstance(now, KBertTrace):
-        return bool(before.tree == now.tree)
-    texts = before.reading.sentences == now.reading.sentences
-    part = "nodes" if isinstance(now, RoofTrace) else "spans"
-    return texts and bool(getattr(before.reading, part) == getattr(now.reading, part))
-
-
 def compared_with(
     now: Scene, seen: Any, how: Callable[[Scene, KnowledgeGraph], Any] = services.trace
 ) -> tuple[Scene, str, Any]:
@@ -345,9 +270,9 @@ def compared_with(
             is about another text, and nothing would differ.
         how: that is seen, ``services.trace`` or ``services.laid``.
     """
-    compared, kind = baseline(now)
+    compared, kind = comparing.earlier(session(), offer())
     before = read(compared, how)
-    if kind == AUTO and before is not None and same_knowledge(before, seen):
+    if kind == AUTO and before is not None and comparing.same_knowledge(before, seen):
         compared, kind = now.without_knowledge(), BERT
         before = read(compared, how)
     return compared, kind, before
@@ -356,56 +281,17 @@ def compared_with(
 def read(scene: Scene, how: Callable[[Scene, KnowledgeGraph], Any]) -> Any:
     """What is seen of a scene; None where it can't be read."""
     try:
-        return how(scene, graph_of(scene))
+        return how(scene, session().graph_of(scene))
     except KBertError:
         return None
-
-
-def loaded(now: Scene) -> Scene | None:
-    """The scene with the graph as it was loaded, or the workspace as it began; None: unedited."""
-    edits = log()
-    if not edits.done and edits.first.fingerprint == edits.graph.fingerprint:
-        return None
-    return _earlier(now, edits.first)
-
-
-def _earlier(now: Scene, graph: KnowledgeGraph, edits: tuple[Edit, ...] = ()) -> Scene:
-    """A scene with its graph as it was before."""
-    _keep_for_scenes(graph)
-    return replace(now, graph=services.ref_of(graph), edits=edits)
-
-
-def _keep_for_scenes(graph: KnowledgeGraph) -> None:
-    """Have a graph of the open workspace at hand for the scenes that name it; forget old ones."""
-    if workspace() is None:
-        return
-    kept = ss.setdefault("lab.kept", {})
-    kept.pop(graph.fingerprint, None)
-    kept[graph.fingerprint] = graph
-    pinned = session().pinned
-    names = [name for name in kept if pinned is None or name != pinned.graph.fingerprint]
-    for name in names[:-KEPT]:
-        del kept[name]
-
-
-def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:
-    """What can stand side by side without choosing anything, by name."""
-    return comparing.presets(now, known(now), matrix=services.has_matrix(now))
-
-
-def known(now: Scene) -> Known:
-    """The scenes there are besides the one on the page."""
-    if session().task == NO_TASK:
-        return Known(loaded=loaded(now))
-    return Known(offer().twin_scene(now), loaded(now), offer().systems(now))
 
 
 # Editing
 
 
-def log() -> Log | OpenWorkspace:
+def log() -> AnyLog:
     """The edits of the chosen graph: in this visit, or in the workspace."""
-    return workspace() or Log(session(), session().graph)
+    return log_of(session())
 
 
 def base() -> KnowledgeGraph:
@@ -597,7 +483,6 @@ def may_close(name: str) -> bool:
 def close_graph(name: str) -> None:
     """Callback: let go of a graph that was opened, and of the edits made to it."""
     dispatch(CloseGraph(name))
-    ss["lab.edited"] = []
     ss.pop("lab.problem", None)
 
 

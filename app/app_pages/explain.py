@@ -63,7 +63,7 @@ def page() -> None:
     part = choose_part()
     try:
         problem = unread(now)
-        trace = None if problem else services.trace(now, state.graph_of(now))
+        trace = None if problem else services.trace(now, state.session().graph_of(now))
         problem = problem or missing(part, now, trace)
         if problem:
             st.info(markdown(problem), icon=":material/info:")
@@ -76,7 +76,7 @@ def page() -> None:
 def said(now: Scene) -> str:
     """What is explained, in a line; plain text."""
     texts = [t("“{text}”", text=shorten(text, MOST_SHOWN)) for text in now.sentences]
-    graph = state.graph_of(now)
+    graph = state.session().graph_of(now)
     parts = [
         explained.model_name(now),
         t("{name}, {count} triples", name=graph.name, count=f"{len(graph):,}"),
@@ -133,7 +133,7 @@ def missing(part: str, now: Scene, trace: Any) -> str | None:
 
 def explained_part(part: str, now: Scene, trace: Any) -> None:
     """Draw a part that has what it needs."""
-    graph = state.graph_of(now)
+    graph = state.session().graph_of(now)
     if part == "paths":  # follows states, whatever is predicted
         paths_part(now, graph, trace)
         return

@@ -33,13 +33,14 @@ from app.app_pages.lab_share import card, left_page, share_and_keep, something_w
 from app.app_pages.lab_tree import tree_panel
 from app.app_pages.lab_try import guide, offer_examples, reader_changed, try_bar, try_button
 from app.app_pages.parts import action, bind, segments, told_apart
-from app.state import BERT
 from kbert_core import KBertError, KBertTrace
 from kbert_core.knowledge.selection import SCORED
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
+from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import Options
+from kbert_lab.lab.comparing import BERT
 from kbert_lab.lab.scene import NO_MODEL, Scene, ablatable, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t
@@ -113,14 +114,15 @@ def panels() -> None:
             offer_examples()
         return
     try:
-        graph = state.graph_of(now)
+        graph = state.session().graph_of(now)
         laid = services.laid(now, graph)
     except KBertError as error:
         unread(now, error)
         return
     was, kind, earlier = state.compared_with(now, laid, services.laid)
     strip = st.container(key="lab_strip")
-    columns = columns_of(now, edited=kind == AUTO)
+    several = comparing.beside(state.session(), state.offer())
+    columns = columns_of(several, edited=kind == AUTO) if several else []
     if columns:
         with strip:
             result_strip(compared(columns))

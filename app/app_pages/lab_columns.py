@@ -20,7 +20,6 @@ from app.app_pages.lab_tree import clear_button
 from app.app_pages.parts import bind, chart, segments, told_apart
 from app.components import draw_tree
 from app.drawn import linked
-from app.state import FREE
 from kbert_core import SYSTEMS, KBertError
 from kbert_core.explain.case import NOTHING
 from kbert_core.roof.roof_bert import RoofTrace
@@ -28,8 +27,8 @@ from kbert_core.systems import K_BERT, reader_class
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import ChangePanel, ChoosePanels
-from kbert_lab.lab.comparing import Panel
-from kbert_lab.lab.scene import MOST_PANELS, NO_MODEL, Choice, Scene, ablatable
+from kbert_lab.lab.comparing import FREE, Panel
+from kbert_lab.lab.scene import MOST_PANELS, NO_MODEL, Choice, ablatable
 from kbert_lab.lab.selection import marks_of
 from kbert_lab.lab.texts import N_, listed, refusal, t
 from kbert_lab.lab.views import model_facts, prediction, sides, tree
@@ -58,23 +57,24 @@ class Column(Shown):
         return Side(self.title, self.about, self.trace.prediction, info)
 
 
-def columns_of(now: Scene, *, edited: bool) -> list[Column]:
-    """Run what was chosen to stand side by side; empty: nothing was, or it can't be run.
+def columns_of(panels: Sequence[Panel], *, edited: bool) -> list[Column]:
+    """Run what was chosen to stand side by side; empty: it can't be run.
 
     Args:
         edited: whether its last edit is about this text.
     """
-    chosen = state.session().compare
-    panels = free_panels(now) if chosen == FREE else state.side_by_side(now).get(chosen, ())
+    own = state.session()
+    if own.compare == FREE:
+        free_panels()
     several = len({panel.scene.model for panel in panels}) > 1
     columns = []
     for panel, title in zip(panels, sides.names_of(panels), strict=True):
         scene = panel.scene
         try:
-            graph = state.graph_of(scene)
+            graph = state.session().graph_of(scene)
             trace = services.trace(scene, graph)
-            earlier = state.before_last(scene) if edited else None
-            before = services.trace(earlier, state.graph_of(earlier)) if earlier else None
+            earlier = comparing.before_last(own, scene) if edited else None
+            before = services.trace(earlier, state.session().graph_of(earlier)) if earlier else None
         except KBertError as error:
             said = t("This panel failed: {reason}", reason=refusal(error))
             st.error(markdown(f"{title}: {said}"))
@@ -84,7 +84,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
             named, explained.model_name(scene) if several else "", len(set(trace.used))
         )
         columns.append(Column(scene, graph, trace, title=title, about=about, before=before))
-    if panels and len(columns) < comparing.FEWEST:
+    if len(columns) < comparing.FEWEST:
         st.info(t("Fewer than two panels can be run, so there is nothing to compare."))
         return []
     return columns
@@ -217,26 +217,22 @@ def notes(columns: Sequence[Column]) -> None:
 # Free choice: a model, a graph and an ablation for every panel
 
 
-def free_panels(now: Scene) -> Sequence[Panel]:
+def free_panels() -> None:
     """Choose two to four panels."""
-    own, loaded = state.session(), state.known(now).loaded
-    models = state.offer().names(own.task)
-    choices = [one if one.model in models else replace(one, model="") for one in own.panels]
+    chosen = comparing.choices(state.session(), state.offer())
     counts = range(comparing.FEWEST, MOST_PANELS + 1)
     widget = partial(segments, t("Panels"), counts, hidden=False)
     change = lambda count: state.dispatch(ChoosePanels(count))  # noqa: E731
-    bind(widget, "lab.free_count", len(choices), change)
-    for number, column in enumerate(st.columns(len(choices), gap="medium")):
+    bind(widget, "lab.free_count", len(chosen), change)
+    for number, column in enumerate(st.columns(len(chosen), gap="medium")):
         with column:
-            choose(choices[number], number, models, loaded=loaded is not None)
-    return [
-        comparing.chosen(now, one, loaded, state.reads(one.model or now.model)) for one in choices
-    ]
+            choose(number, chosen[number])
 
 
-def choose(own: Choice, number: int, models: Mapping[str, str], *, loaded: bool) -> None:
+def choose(number: int, own: Choice) -> None:
     """Model, graph, system and ablation of one panel."""
-    model = own.model or state.session().model
+    session = state.session()
+    model = own.model or session.model
     st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
 
     def change(name: str, value: str) -> None:
@@ -247,9 +243,10 @@ def choose(own: Choice, number: int, models: Mapping[str, str], *, loaded: bool)
         box = partial(st.selectbox, label, list(names), format_func=names.get)
         bind(box, f"lab.free.{number}.{name}", chosen, partial(change, name))
 
-    one_of("model", t("Model"), model, models)
-    graphs = {name: t(said) for name, said in GRAPHS.items() if loaded or name != "loaded"}
-    one_of("graph", t("Knowledge graph"), own.graph if own.graph in graphs else "edited", graphs)
+    one_of("model", t("Model"), model, state.offer().names(session.task))
+    edited = comparing.loaded(session) is not None
+    graphs = {name: t(said) for name, said in GRAPHS.items() if edited or name != "loaded"}
+    one_of("graph", t("Knowledge graph"), own.graph, graphs)
     read = ["", *(x for x in SYSTEMS if model not in NO_MODEL and not reader_class(x).inserts)]
     systems = {name: t(SIDES_SYSTEM[name or "own"]) for name in read}
     one_of("system", t("How knowledge is read"), own.system if own.system in read else "", systems)

@@ -39,7 +39,7 @@ ss = st.session_state
 
 def interventions_panel(now: Scene, window: int) -> None:
     """What can be blocked and opened at the chosen cell, what is, and what that does."""
-    trace = services.laid(now, state.graph_of(now))
+    trace = services.laid(now, state.session().graph_of(now))
     layers = services.layer_count(now) or len(trace.visible_layers or (trace.visible,))
     after = cache(lambda them: interventions.of_trace(trace, them, layers))
     with st.container(border=True, key="lab_interventions", gap="small"):
@@ -153,7 +153,7 @@ def removable(number: int, one: Intervention, said: str, note: str = "") -> None
 def what_it_does(now: Scene) -> None:
     """Say where the prediction is the one without interventions, or that of no graph."""
     found, untouched, plain = (
-        services.trace(scene, state.graph_of(scene)).prediction
+        services.trace(scene, state.session().graph_of(scene)).prediction
         for scene in (now, now.without_interventions(), now.without_knowledge())
     )
     if found is None:

@@ -81,7 +81,7 @@ S = TypeVar("S", bound=Shown)
 
 def shown(scene: Scene, window: int) -> Shown:
     """Lay a scene out, without running its model."""
-    graph = state.graph_of(scene)
+    graph = state.session().graph_of(scene)
     return Shown(scene, graph, services.laid(scene, graph), window)
 
 

@@ -9,13 +9,13 @@ from app import services, state
 from app.app_pages.parts import action, bind
 from app.components import tell
 from app.drawn import linked
-from app.state import BERT, FREE, ORIGINAL, PINNED, UNTOUCHED
 from kbert_core import KBertTrace
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import chosen_characters
-from kbert_lab.lab.session import AUTO, NO_TASK
+from kbert_lab.lab.session import NO_TASK
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import prediction
 from kbert_lab.lab.views.html import markdown
@@ -113,16 +113,13 @@ def comparable(trace: Any, before: Any) -> Any:
 @state.part("lab.comparison")
 def compare_chooser() -> None:
     """What stands beside the reading: an earlier one, or several side by side; and the pin."""
-    now, own = state.scene(), state.session()
-    kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if own.pinned else [])]
-    kinds += [*([UNTOUCHED] if own.standing else []), *state.side_by_side(now), FREE]
-    if own.compare not in kinds:  # it was about what was there before
-        state.dispatch(Compare(AUTO))
+    own = state.session()
+    kinds = comparing.kinds(own, state.offer())
     with st.container(horizontal=True, gap="small"):
         bind(
             partial(st.selectbox, t("Compare with"), kinds),
             "lab.compare",
-            state.session().compare,
+            own.compare if own.compare in kinds else kinds[0],
             lambda kind: state.act(Compare(kind)),
             format_func=lambda kind: t(COMPARE_TEXTS[kind]),
             width=270,

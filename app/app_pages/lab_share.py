@@ -9,9 +9,10 @@ from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download, told_once
 from app.export import page_html
 from app.sharing import Shown, Waits
-from app.state import KEY, ORIGINAL
+from app.state import KEY
 from kbert_core import KBertError
 from kbert_lab.lab import share
+from kbert_lab.lab.comparing import ORIGINAL
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.session import AUTO
 from kbert_lab.lab.share import ShareError, TooLong
@@ -63,11 +64,11 @@ def card() -> bool:
         return False
     now = state.scene()
     try:
-        trace = services.trace(now, state.graph_of(now))
+        trace = services.trace(now, state.session().graph_of(now))
         _, kind, before = state.compared_with(now, trace)
         if kind == AUTO and len(now.edits) > 1:  # what all of them did
             kind, old = ORIGINAL, now.original()
-            before = services.trace(old, state.graph_of(old))
+            before = services.trace(old, state.session().graph_of(old))
     except KBertError:  # the Lab says why
         return False
     turned = ""
@@ -157,7 +158,7 @@ def _share() -> None:
         _session_file(scene)
         _page_files(scene)
         name = sharing.file_name(scene, "graph", ".spo")
-        graph = state.graph_of(scene)
+        graph = state.session().graph_of(scene)
         graph_download(graph, N_("The edited graph, .spo"), key="lab.keep_graph", file_name=name)
     st.file_uploader(
         t("Open a session file (.kbert.json)"),

@@ -319,7 +319,8 @@ class Pin:
     """Keep the scene as it is, to compare with."""
 
     def __call__(self, session: Session) -> Session:
-        return replace(session, pinned=session.scene(), compare="pinned")
+        now, graph = session.scene(), session.base
+        return replace(session, pinned=now, pinned_on=graph, compare="pinned")
 
 
 @dataclass(frozen=True)

@@ -138,3 +138,8 @@ def changes_of(edits: Iterable[Edit]) -> list[Change]:
 
 
 AnyLog = Log | OpenWorkspace
+
+
+def log_of(session: Session) -> AnyLog:
+    """The edits of the chosen graph: in this visit, or in the workspace."""
+    return session.shared or Log(session, session.graph)

@@ -139,6 +139,7 @@ class Splitter:
     task: str | None = None
     options: InjectionOptions = InjectionOptions()
     ablation: Ablation = Ablation()
+    has_trees: bool = True
     has_matrix: bool = True
     links: bool = False
 

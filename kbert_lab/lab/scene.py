@@ -56,6 +56,11 @@ class GraphRef:
     fingerprint: Name  # of the graph as loaded
     name: Name  # shown to people
 
+    @classmethod
+    def of(cls, graph: KnowledgeGraph) -> "GraphRef":
+        """Name a graph by its content."""
+        return cls(graph.fingerprint, graph.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:

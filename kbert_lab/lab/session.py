@@ -4,18 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from kbert_core.errors import GraphConflict, GraphEditError
+from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import SCORED, InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.lab.history import Changed, Edited, History, Step
-from kbert_lab.lab.scene import PANELS, Choice, GraphRef, Scene
+from kbert_lab.lab.scene import NO_GRAPH, PANELS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.workspaces import OpenWorkspace
 
 NO_TASK = "tree"
@@ -28,6 +30,7 @@ VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first 
     "all_heads": (False, True),
     "specials": (False, True),  # whether [CLS] and [SEP] are hidden
 }
+MOST_EDITED = 4  # graphs as they were edited before, of each graph, that stay in memory
 TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
 Standing = tuple[Intervention, ...]
 Texts = tuple[str, ...]
@@ -67,6 +70,10 @@ class Reads(Protocol):
     @property
     def ablation(self) -> Ablation:
         """How it was trained to read a tree."""
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether it grows sentence trees."""
 
     @property
     def has_matrix(self) -> bool:
@@ -114,6 +121,7 @@ class Session:
     selection: Selection = Selection()  # what is looked at closely; never runs a model again
     compare: str = AUTO  # what the scene is compared with
     pinned: Scene | None = None
+    pinned_on: KnowledgeGraph | None = None  # the graph of that, which a workspace leaves behind
     panels: tuple[Choice, ...] = PANELS[:2]  # of a free choice of what stands side by side
     views: Mapping[str, str | bool] = field(default_factory=dict)  # of VIEWS, what was chosen
     window: int = 0  # of a text that is read in several
@@ -163,7 +171,7 @@ class Session:
         return Scene(
             self.sentences,
             self.model,
-            GraphRef(self.base.fingerprint, self.base.name),
+            GraphRef.of(self.base),
             self.history.edits(self.graph),
             self.options,
             self.ablation if self.reads.has_matrix else Ablation(),
@@ -171,6 +179,29 @@ class Session:
             self.standing if self.reads.has_matrix else (),
             threshold=self.threshold if self.reads.links else None,
         )
+
+    def graph_of(self, scene: Scene) -> KnowledgeGraph:
+        """Return the graph of a scene, with its edits made.
+
+        Raises:
+            GraphFileError: it was closed.
+        """
+        if scene.graph == NO_GRAPH:
+            return NO_KNOWLEDGE
+        here = [self.base, *(opened.graph for opened in self.graphs.values())]
+        here += [self.pinned_on] if self.pinned_on is not None else []
+        if self.workspace is not None:
+            here += [self.workspace.first, *(self.workspace.before or ())[:1]]
+        base = next((one for one in here if one.fingerprint == scene.graph.fingerprint), None)
+        if base is None:
+            said = N_("The graph “{name}” was closed. Open it again to see this.")
+            raise GraphFileError(t(said, name=scene.graph.name))
+        if base is self.base and scene.edits == self.history.edits(self.graph):
+            return self.graph_now()
+        made = base.kept("edited", dict[tuple[Edit, ...], KnowledgeGraph], most=MOST_EDITED)
+        if scene.edits not in made:
+            made[scene.edits] = base.apply(*scene.edits)
+        return made[scene.edits]
 
     def id_of(
         self, graph: KnowledgeGraph, *, unedited: bool = False, name: str | None = None

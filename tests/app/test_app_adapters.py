@@ -11,7 +11,7 @@ from app import services
 from kbert_core import Card, KnowledgeGraph, Triple
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import load_model_and_missing
-from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.training.adapting import attach, save_adapter
 
 LABELS = {"id2label": {0: "O", 1: "B-D", 2: "I-D"}}
@@ -37,7 +37,7 @@ def test_the_app_lists_and_runs_an_adapter(folder):
         services.model_size(first.path)
         == (folder / "adapter" / adapters.WEIGHTS_FILE).stat().st_size
     )
-    scene = Scene(("患者有糖尿病史",), first.path, services.ref_of(GRAPH), device="cpu")
+    scene = Scene(("患者有糖尿病史",), first.path, GraphRef.of(GRAPH), device="cpu")
     trace = services.trace(scene, GRAPH)
     assert len(trace.prediction.tokens) == 7
     maps = services.attention(scene, GRAPH)

@@ -5,10 +5,10 @@ from explaining_pages import PATIENCE, opened_on, said
 from roof_taggers import GRAPH, TEXT, tagger
 from transformers import AutoModelForTokenClassification
 
-from app import state
 from kbert_core import Card, InjectionOptions, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.roof.roof_bert import MOST, RoofConfig
+from kbert_lab.lab import comparing
 from kbert_lab.lab.models import read_model, twin_of
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import knowledge, sides
@@ -65,8 +65,8 @@ def test_the_table_names_a_repeated_mention_once_and_escapes(reader):
     ).values()
     assert list(dict.fromkeys(name)) == ["糖尿病", "心电图"]
     assert any("<b>多饮" in own for own in triple) and read.count(t("read")) == 3
-    assert not state.same_knowledge(trace, reader(TEXT, graph=graph))
-    assert state.same_knowledge(trace, reader(f"{TEXT}，糖尿病", graph=graph))
+    assert not comparing.same_knowledge(trace, reader(TEXT, graph=graph))
+    assert comparing.same_knowledge(trace, reader(f"{TEXT}，糖尿病", graph=graph))
 
 
 def test_a_model_says_that_it_reads_beside_and_has_a_twin(root):

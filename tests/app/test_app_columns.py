@@ -12,16 +12,14 @@ from tiny_knowbert import TEXT as SENSE_TEXT
 
 from app import explained
 from app.app_pages import lab_columns
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import Ablation, KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case, Target
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.compare import ablations_of, compare
-from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import ChangePanel, ChoosePanels, Intervene, Show
-from kbert_lab.lab.comparing import Known, Panel
-from kbert_lab.lab.models import NOTHING as READS
-from kbert_lab.lab.scene import NO_GRAPH, Choice, GraphRef, Scene
+from kbert_lab.lab.comparing import Panel
+from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection, code_of
 from kbert_lab.lab.views import sides
 from kbert_lab.lab.views.matrix import BLOCKED, LINK
@@ -48,45 +46,6 @@ def case(models):
 
 
 # What stands side by side
-
-
-def test_parts_are_the_papers_whatever_the_scenes_own_ablation_is():
-    bert, kbert, hard, everything = comparing.presets(NOW, Known())["parts"]
-    assert bert.scene.graph == NO_GRAPH
-    assert [panel.scene.ablation for panel in (bert, kbert, hard, everything)] == [
-        Ablation(),
-        Ablation(),
-        Ablation("hard", "tree"),
-        Ablation("soft", "all"),
-    ]
-    assert {panel.scene.model for panel in (bert, kbert, hard, everything)} == {"models/one"}
-
-
-def test_presets_are_those_there_is_something_for():
-    assert list(comparing.presets(NOW, Known())) == ["parts"]
-    assert list(comparing.presets(NOW, Known(), matrix=False)) == []
-    read = {"k-bert": NOW, "knowbert": NOW.without_knowledge()}
-    known = Known(NOW.without_knowledge(), replace(NOW, edits=()), read)
-    assert list(comparing.presets(NOW, known)) == ["systems", "parts", "models", "graphs"]
-    assert [panel.name for panel in comparing.presets(NOW, known)["systems"]] == list(read)
-    edited = Scene((TEXT,), "m", GraphRef("f", "kg"), interventions=PRESETS["no_link"])
-    found = comparing.presets(edited, Known())
-    assert [panel.scene.interventions for panel in found["matrix"]] == [(), PRESETS["no_link"]]
-    assert all(not panel.scene.interventions for panel in found["parts"])
-
-
-def test_a_free_panel_has_the_model_graph_and_ablation_chosen():
-    loaded = Scene((TEXT,), "models/one", GraphRef("g", "loaded"))
-    other = InjectionOptions(7)
-    choice = Choice("models/two", "loaded", Ablation("hard", "tree"))
-    panel = comparing.chosen(NOW, choice, loaded, replace(READS, options=other))
-    assert (panel.scene.model, panel.scene.options) == ("models/two", other)
-    assert panel.scene.graph.name == "loaded"
-    assert panel.scene.ablation == Ablation("hard", "tree")
-    assert comparing.chosen(NOW, Choice(graph="none"), None, READS).scene.graph == NO_GRAPH
-    assert comparing.chosen(NOW, Choice(graph="loaded"), None, READS).scene.graph == NOW.graph
-    plain = comparing.chosen(NOW, Choice(system="plain-text"), None, READS).scene
-    assert plain.system == "plain-text" and "triples as plain text" in sides.about(plain, "", 3)
 
 
 def test_panels_are_named_and_what_is_unusual_is_said():

@@ -11,7 +11,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
 from kbert_lab.lab.models import ModelInfo
-from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views.prediction import outcome
 from kbert_lab.lab.views.shared import place_of
@@ -61,7 +61,7 @@ def test_what_is_foretold_of_an_edit_is_what_is_predicted_once_it_is_made():
     graph = services.demo_graph("medical_zh")
     folder = str(services.ROOT / "models" / "medical-ner-kbert")
     options = services.model_info(folder).card.reading.options
-    scene = Scene(("患者行胃镜检查未见异常",), folder, services.ref_of(graph), options=options)
+    scene = Scene(("患者行胃镜检查未见异常",), folder, GraphRef.of(graph), options=options)
     triple = Triple("胃镜", "类别", "检查")
     tails = services.tails(graph, "类别", 3)
     assert tails == ("疾病", "治疗", "检查")  # the most frequent first

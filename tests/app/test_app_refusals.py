@@ -23,7 +23,7 @@ from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.commands import Redo, ReplaceTail, Undo, apply
 from kbert_lab.lab.models import NOTHING
-from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.scene import WORDS, GraphRef, Scene
 from kbert_lab.lab.session import OpenedGraph, Session
 from kbert_lab.lab.texts import LOCALES, refusal, speaking
 from kbert_lab.lab.views.importing import preview
@@ -175,7 +175,7 @@ READINGS = [{"interventions": (LAYER,)}, {"device": "abacus"}, {"device": "cuda:
 
 
 def read(checkpoints, text="Beijing is big", **how):
-    scene = Scene((text,), str(checkpoints["ner"]), services.ref_of(GRAPH), **how)
+    scene = Scene((text,), str(checkpoints["ner"]), GraphRef.of(GRAPH), **how)
     return services.trace(scene, GRAPH)
 
 

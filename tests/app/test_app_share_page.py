@@ -138,7 +138,7 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     lab, monkeypatch, checkpoints
 ):
     monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
-    scene = Scene((TEXT,), "ner", services.ref_of(services.demo_graph("figure2")))
+    scene = Scene((TEXT,), "ner", GraphRef.of(services.demo_graph("figure2")))
     cook = ("trunk", 0, 0)
     chosen = Selection().with_cell(cook, cook).with_map(1, 2)
     views = {"matrix_view": "attention", "all_heads": True}

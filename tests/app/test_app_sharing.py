@@ -65,7 +65,7 @@ def opened(link=None):
 @pytest.fixture
 def scene():
     graph = services.demo_graph("figure2")
-    return Scene((TEXT,), "words", services.ref_of(graph), EDITS, InjectionOptions(3))
+    return Scene((TEXT,), "words", GraphRef.of(graph), EDITS, InjectionOptions(3))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_link_that_waits_can_be_left(no_models, scene):
 
 
 def test_a_link_of_an_empty_graph_brings_its_own(no_models, scene):
-    empty = services.ref_of(KnowledgeGraph(name="mine"))
+    empty = GraphRef.of(KnowledgeGraph(name="mine"))
     add = (Edit("add", CEO, index=0),)
     shared = Shared(replace(scene, graph=empty, edits=add), "tree")
     assert opened(to_link(shared)).session_state["shared"] == shared

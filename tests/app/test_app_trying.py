@@ -12,7 +12,7 @@ from app import services
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
 from kbert_lab.lab import examples
-from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.scene import WORDS, GraphRef, Scene
 from kbert_lab.lab.views.trying import LEAST, Tried, best, candidates, effect, said
 
 GRAPH = KnowledgeGraph(
@@ -87,7 +87,7 @@ def test_the_shipped_model_reads_each_sentence_differently_with_the_graph():
     graph = services.demo_graph("medical_zh")
     folder = services.ROOT / "models" / "medical-ner-kbert"
     options = services.model_info(str(folder)).card.reading.options
-    scene = Scene(("",), str(folder), services.ref_of(graph), options=options)
+    scene = Scene(("",), str(folder), GraphRef.of(graph), options=options)
     tried = services.tried(scene, graph)
     assert len(tried) == 3
     assert all((one.before or ("",))[0] != (one.after or ("",))[0] for one in tried)
@@ -97,7 +97,7 @@ def test_the_shipped_model_reads_each_sentence_differently_with_the_graph():
 
 
 def test_without_a_model_the_sentences_tell_a_triple():
-    scene = Scene(("",), WORDS, services.ref_of(GRAPH))
+    scene = Scene(("",), WORDS, GraphRef.of(GRAPH))
     assert "类别 疾病" in {said(one, None) for one in services.tried(scene, GRAPH)}
 
 

@@ -46,6 +46,7 @@ class Reading:
     task: str | None = None
     options: InjectionOptions = InjectionOptions()
     ablation: Ablation = Ablation()
+    has_trees: bool = True
     has_matrix: bool = True
     links: bool = False
 
