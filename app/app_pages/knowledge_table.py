@@ -7,19 +7,19 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from app import services, state
+from app import editing, services, state
 from app.app_pages.lab_try import see_in_lab
-from app.app_pages.parts import action, select, the_first
+from app.app_pages.parts import HEAD, ROW, action, select, the_first
 from app.components import Message, draw_graph
 from app.state import KEEP
-from kbert_core import KBertError, Triple
+from kbert_core import Triple
 from kbert_lab.graphs.search import Found, Query
 from kbert_lab.lab.catalogue import PAGE, Catalogue
-from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import history
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.importing import doubts_of
-from kbert_lab.lab.views.knowledge import FIELDS, ON, table_edits
+from kbert_lab.lab.views.knowledge import FIELDS, ON
 from kbert_lab.lab.views.neighbourhood import MOST, Drawn, neighbourhood, places_of
 from kbert_lab.lab.words import KNOWLEDGE_TEXTS
 
@@ -41,7 +41,6 @@ def begin() -> None:
     """Fill a new session, and look for nothing where another graph was chosen."""
     state.begin()
     ss.setdefault("knowledge.view", "triples")
-    ss.setdefault("knowledge.table", 0)
     chosen = state.session().graph
     if ss.get("knowledge.of") != chosen:
         ss["knowledge.of"] = chosen
@@ -72,7 +71,7 @@ def look_for(text: str, where: str) -> None:
     """Show what is found of a text in the table, without any other filter."""
     ss["knowledge.text"], ss["knowledge.where"] = text, where
     ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
-    turn(None, anew=True)
+    turn()
 
 
 def open_name(name: str) -> None:
@@ -81,11 +80,9 @@ def open_name(name: str) -> None:
     look_for(name, "head" if state.graph().triples_of(name) else "tail")
 
 
-def turn(following: int | None, *, anew: bool = False) -> None:
-    """Callback: the next page, or the one before; or the first of what is looked for anew."""
-    starts = ss["knowledge.starts"] if not anew else [None, None]
-    ss["knowledge.starts"] = starts[:-1] if following is None else [*starts, following]
-    ss["knowledge.table"] += 1
+def turn(*starts: int) -> None:
+    """Callback: show a page of what is found, the first if no start of another follows it."""
+    ss["knowledge.starts"] = (None, *starts)
 
 
 def query() -> Query:
@@ -116,7 +113,7 @@ def triples_view(look: Catalogue) -> None:
 
 def search(look: Catalogue) -> None:
     """What to look for."""
-    asked = {"on_change": partial(turn, None, anew=True), **KEEP}
+    asked = {"on_change": turn, **KEEP}
     facets = look.facets
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.text_input(
@@ -161,40 +158,46 @@ def table(look: Catalogue, found: Found) -> None:
         st.warning(markdown(doubt), icon=":material/help:")
     if not found.triples:
         nothing_found(look, found)
-    key = f"knowledge.triples.{ss['knowledge.table']}"
+    key, given = editing.begun("knowledge", tuple(zip(found.triples, found.on, strict=True)))
     field = partial(st.column_config.TextColumn, required=True)
     on = st.column_config.CheckboxColumn(t("on"), width=50, default=True)
-    rows = {name: [getattr(triple, name) for triple in found.triples] for name in FIELDS}
+    rows = {name: [getattr(triple, name) for triple, _ in given] for name in FIELDS}
+    rows = {ON: [on for _, on in given], **rows}
     st.data_editor(
-        pd.DataFrame({ON: found.on, **rows}).astype({ON: bool, **dict.fromkeys(FIELDS, str)}),
+        pd.DataFrame(rows).astype({ON: bool, **dict.fromkeys(FIELDS, str)}),
         key=key,
-        on_change=edit_table,
-        args=(key, found),
+        on_change=editing.read_table,
+        args=(key,),
         num_rows="dynamic",
         hide_index=True,
         column_config={ON: on, **{n: field(t(KNOWLEDGE_TEXTS[n])) for n in FIELDS}},
-        height=min(560, 38 + 35 * (len(found.triples) + 1)),
+        height=min(560, HEAD + ROW * (len(given) + 1)),
     )
-    starts = ss["knowledge.starts"]
-    first = (len(starts) - 1) * PAGE + 1
+    pages(look, found)
+    st.caption(
+        t(
+            "Double-click a field to change it. The last row adds a triple, the first column "
+            "chooses triples to delete, and *on* switches one."
+        )
+    )
+
+
+def pages(look: Catalogue, found: Found) -> None:
+    """Which of the triples these are, and the ways to the page before and to the next."""
+    before = ss["knowledge.starts"][1:]
+    first = len(before) * PAGE + 1
     total = len(look.graph) if query().everything else found.total
     values = {"first": f"{first:,}", "last": f"{first + len(found.triples) - 1:,}"}
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if len(starts) > 1:
-            action(t("Previous"), "knowledge.previous", turn, None, icon="chevron_left")
+        if before:
+            action(t("Previous"), "knowledge.previous", turn, *before[:-1], icon="chevron_left")
         if found.next is not None:
             more = t("Next") if found.complete else t("Search further")
-            action(more, "knowledge.next", turn, found.next, icon="chevron_right")
+            action(more, "knowledge.next", turn, *before, found.next, icon="chevron_right")
         if found.triples and total is None:
             st.caption(t("{first} to {last}, and more.", **values))
         elif found.triples:
             st.caption(t("{first} to {last} of {count} triples.", count=f"{total:,}", **values))
-        st.caption(
-            t(
-                "Double-click a field to change it. The last row adds a triple, the first column "
-                "chooses triples to delete, and *on* switches one."
-            )
-        )
 
 
 def nothing_found(look: Catalogue, found: Found) -> None:
@@ -207,17 +210,6 @@ def nothing_found(look: Catalogue, found: Found) -> None:
     st.info(t(said), icon=f":material/{icon}:")
     if found.complete and (near := look.heads(query().text[:2])):
         st.markdown(markdown(f"{t('Similar heads:')} {' · '.join(near)}"))
-
-
-def edit_table(key: str, found: Found) -> None:
-    """Callback of the table: make what was changed, added and deleted in it, as one step."""
-    try:
-        edits = table_edits(tuple(zip(found.triples, found.on, strict=True)), ss[key])
-    except KBertError as error:
-        ss["lab.problem"] = refusal(error)
-    else:
-        state.commit(*edits)
-        ss["knowledge.table"] += 1  # what was typed and can't be done stands in what is said
 
 
 def about(look: Catalogue, found: Found) -> None:

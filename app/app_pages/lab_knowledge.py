@@ -96,7 +96,7 @@ def knowledge_panel(
 
 def triple_table(rows: tuple[TripleRow, ...], columns: Sequence[Column]) -> None:
     """The editable table; its changes are read in the callbacks."""
-    key, given = editing.begun(tuple((row.triple, row.on) for row in rows))
+    key, given = editing.begun("lab", tuple((row.triple, row.on) for row in rows))
     states = {one.title: knowledge.states(rows, one.trace, one.graph) for one in columns}
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.

@@ -24,7 +24,7 @@ class Table:
 
     def draw(self):
         """The page is drawn: with another key the editor starts afresh."""
-        key, self.given = editing.begun(self.rows())
+        key, self.given = editing.begun("lab", self.rows())
         if key != self.__dict__.get("key"):
             self.key, self.edited = key, {}
             self.ss[key] = {"edited_rows": {}}

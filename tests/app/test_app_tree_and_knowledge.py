@@ -1,7 +1,6 @@
 """The tree as drawn, the table's rows, and what a table edit means."""
 
 import re
-from contextlib import nullcontext
 
 import pytest
 
@@ -148,19 +147,28 @@ HEBEI = Triple("Beijing", "capital", "Hebei")
 
 
 @pytest.mark.parametrize(
-    ("edited", "edits", "problem"),
+    ("changes", "edits"),
     [
-        ({0: {"on": False}, 1: {"on": True}}, (Edit("switch_off", APPLE),), ""),
-        ({"1": {"tail": " Hebei "}}, (Edit("replace", CHINA, HEBEI),), ""),
-        ({0: {"on": False}, 1: {"tail": ""}}, (), "its tail is empty"),
-        ({0: {"on": False}, 1: {"tail": None}}, (), "its tail is empty"),
-        ({1: {"tail": "a\tb"}}, (), "control character"),
+        ({"edited_rows": {0: {"on": False}, 1: {"on": True}}}, (Edit("switch_off", APPLE),)),
+        ({"edited_rows": {"1": {"tail": " Hebei "}}}, (Edit("replace", CHINA, HEBEI),)),
+        ({"deleted_rows": [1]}, (Edit("remove", CHINA),)),
+        (
+            {"added_rows": [{"head": "Beijing", "relation": "capital", "tail": "Hebei"}]},
+            (Edit("add", HEBEI, index=0),),
+        ),
     ],
 )
-def test_what_is_changed_in_a_table_makes_edits_or_none_and_says_why(edited, edits, problem):
-    wanted = knowledge.rows_changed(ROWS, {"edited_rows": edited})
-    with pytest.raises(KBertError, match=problem) if problem else nullcontext():
-        assert tuple(knowledge.edits_between(ROWS, wanted)) == edits
+def test_what_is_changed_added_and_deleted_in_a_table_makes_edits(changes, edits):
+    assert knowledge.table_edits(ROWS, ROWS, changes) == edits
+
+
+@pytest.mark.parametrize(
+    ("tail", "problem"),
+    [("", "its tail is empty"), (None, "its tail is empty"), ("a\tb", "control character")],
+)
+def test_what_is_typed_in_a_table_and_is_no_triple_says_why(tail, problem):
+    with pytest.raises(KBertError, match=problem):
+        knowledge.table_edits(ROWS, ROWS, {"edited_rows": {0: {"on": False}, 1: {"tail": tail}}})
 
 
 def test_nearest_names_share_characters_with_the_text():
@@ -214,8 +222,8 @@ def test_a_later_state_of_a_table_is_read_beyond_what_was_taken():
     state["edited_rows"] |= {"0": {"tail": "Pear", "on": False}, "1": {"on": False}}
     wanted = knowledge.rows_changed(ROWS, state)
     assert wanted == ((pear, False), (CHINA, False), *ROWS[2:])
-    later = knowledge.edits_between(now, wanted)
-    assert later == [Edit("switch_off", pear), Edit("switch_off", CHINA)]
+    later = knowledge.table_edits(now, ROWS, state)
+    assert later == (Edit("switch_off", pear), Edit("switch_off", CHINA))
 
 
 def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run):

@@ -208,37 +208,31 @@ def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ..
     return tuple(shown)
 
 
-def edits_between(now: Sequence[Row], wanted: Sequence[Row]) -> list[Edit]:
-    """Return the edits that make of the rows of a table what it shows instead.
-
-    Raises:
-        KBertError: what was typed is no triple.
-    """
-    edits = []
-    for (triple, on), (new, new_on) in zip(now, wanted, strict=True):
-        if new != triple:
-            edits.append(Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail)))
-        if new_on != on:
-            edits.append(Edit("switch_on" if new_on else "switch_off", new))
-    return edits
-
-
-def table_edits(rows: Sequence[Row], state: Mapping[str, Any]) -> list[Edit]:
+def table_edits(
+    now: Sequence[Row], given: Sequence[Row], state: Mapping[str, Any]
+) -> tuple[Edit, ...]:
     """Turn what was changed, added and deleted in a table editor into edits.
 
     Args:
-        rows: as given.
+        now: what stands in its rows.
+        given: what it was given; its changes are over that.
         state: the editor's.
 
     Raises:
         KBertError: what was typed is no triple.
     """
-    written = [[row.get(name) or "" for name in FIELDS] for row in state["added_rows"]]
-    return [
-        *edits_between(rows, rows_changed(rows, state)),
-        *(Edit("remove", rows[row][0]) for row in state["deleted_rows"]),
+    edits, wanted = [], rows_changed(given, state)
+    for (triple, on), (new, new_on) in zip(now, wanted, strict=True):
+        if new != triple:
+            edits.append(Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail)))
+        if new_on != on:
+            edits.append(Edit("switch_on" if new_on else "switch_off", new))
+    written = ([row.get(name) or "" for name in FIELDS] for row in state.get("added_rows", ()))
+    return (
+        *edits,
+        *(Edit("remove", wanted[row][0]) for row in state.get("deleted_rows", ())),
         *(Edit("add", Triple.checked(*fields), index=0) for fields in written),
-    ]
+    )
 
 
 def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
