@@ -28,7 +28,7 @@ from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import clauses, language, t
 from kbert_lab.lab.views import interventions, matrix, prediction
-from kbert_lab.lab.views.html import escape, shown, table_html
+from kbert_lab.lab.views.html import escape, plain, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
 from kbert_lab.lab.views.matrix import MatrixView, row_of
 from kbert_lab.lab.views.names import name_lines
@@ -217,7 +217,7 @@ def _triples(side: Side, was: Side | None) -> str:
         )
     heads = (t("head"), t("relation"), t("tail"), t("in the tree?"))
     parts = ((r.triple.head, r.triple.relation, r.triple.tail, r.state) for r in rows)
-    return table_html(heads, ([shown(x).replace("␣", " ") for x in row] for row in parts))
+    return table_html(heads, ([plain(x).replace("␣", " ") for x in row] for row in parts))
 
 
 def _matrix(view: MatrixView, group: str) -> str:

@@ -18,7 +18,7 @@ from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import data as view
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.styles import CSS
-from kbert_lab.lab.words import AUDIT_SPLIT, AUDIT_TASK
+from kbert_lab.lab.words import AUDIT_SPLIT, TASK_TEXTS
 from kbert_lab.study.audit_values import Data
 from kbert_lab.study.verdict import Level
 from kbert_lab.study.whole_file import FileRow, WholeFile
@@ -28,6 +28,7 @@ LEVELS = {
     Level.NOTE: (":material/info:", "blue", N_("Note")),
     Level.GOOD: (":material/check_circle:", "green", N_("Fine")),
 }
+AUDITED = ("ner", "classify", "multilabel", "pair", "rank")  # tasks
 
 ss = st.session_state
 FIRST = ("dev", "test", "train")  # the split that is read
@@ -84,7 +85,7 @@ def choose_data() -> Data | None:
     read: Data | KBertError = ss.get(READ) or audits.example()
     if READ in ss:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-            names = {"": N_("as the file looks"), **AUDIT_TASK}
+            names = {"": N_("as the file looks"), **{task: TASK_TEXTS[task] for task in AUDITED}}
             how: dict[str, Any] = {"on_change": take_files, "width": 220}
             select(t("Task"), list(names), "data.task", lambda own: t(names[own]), **how)
             choose_encoding("data.encoding", **how)
@@ -139,7 +140,7 @@ def choose_reader(data: Data) -> FileSetup:
             "There is no model here for this task ({task}), so the data are counted only. Open a "
             "model in the Lab to read them."
         )
-        st.info(markdown(t(said, task=t(AUDIT_TASK[data.task]))))
+        st.info(markdown(t(said, task=t(TASK_TEXTS[data.task]))))
     return FileSetup(data, split, model, graph, state.session().graph_now(graph))
 
 

@@ -24,7 +24,6 @@ from app.app_pages.lab_open import (
 from app.app_pages.lab_prediction import (
     comparable,
     compare_chooser,
-    prediction_details,
     prediction_panel,
     result_strip,
     turned,
@@ -154,7 +153,6 @@ def panels() -> None:
         result_strip(turned(now, trace, told) if trace.prediction else "")
     with left:
         knowledge_panel(now, graph, trace, before)
-        prediction_details(now, trace, told)
     if not trees:
         with right:
             if isinstance(trace, RoofTrace):

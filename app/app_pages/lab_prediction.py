@@ -75,18 +75,6 @@ def draw_prediction(now: Scene, trace: Any, was: Any, kind: str) -> None:
     st.html(prediction.drawn(now.sentences, sides, chosen))
 
 
-def prediction_details(now: Scene, trace: Any, was: Any) -> None:
-    """The probabilities of all types where an entity has changed."""
-    after = trace.prediction
-    if was is None or not isinstance(after, NerPrediction):
-        return
-    for item in prediction.worth_a_look(prediction.changes(now.sentences[0], was, after)):
-        place = (item.start, item.end)
-        found, then = (prediction.type_probabilities(own, *place) for own in (after, was))
-        head = t("Probability by type: “{text}”", text=item.text)
-        st.html(prediction.bars_html(before_and_now(None, found, then), head))
-
-
 def how_far(now: Scene) -> str | None:
     """How far an example that rests on its triple may be trusted; None of others."""
     example = state.current_example()

@@ -1,6 +1,6 @@
 """Sentences to begin with, and the scenes of Start; ``examples.yaml`` holds and explains them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,12 @@ class Example:
     key: str
     sentences: tuple[str, ...]
     graph: str
-    task: str | None
     model: str
-    language: str
-    rests_on_triple: bool
-    turn: tuple[Triple, str | None] | None  # None: no edit turns its prediction
-    shows: dict[str, Any]
+    task: str | None = None
+    language: str = CHINESE
+    rests_on_triple: bool = False
+    turn: tuple[Triple, str | None] | None = None  # no edit turns its prediction
+    shows: dict[str, Any] = field(default_factory=dict)
 
     def edit(self, kind: str) -> Edit | None:
         """What a scene does to its triple: ``off``, or ``wrong`` for a wrong tail."""
@@ -54,19 +54,9 @@ class StartScene:
 
 
 def _example(given: dict[str, Any]) -> Example:
-    turn = given.get("turn")
-    return Example(
-        given["name"],
-        given["key"],
-        tuple(given["sentences"]),
-        given["graph"],
-        given.get("task"),
-        given["model"],
-        given.get("language", CHINESE),
-        given.get("rests_on_triple", False),
-        (Triple(*turn[0]), turn[1] if len(turn) > 1 else None) if turn else None,
-        given.get("shows", {}),
-    )
+    if turn := given.get("turn"):
+        given["turn"] = Triple(*turn[0]), turn[1] if len(turn) > 1 else None
+    return Example(**given | {"sentences": tuple(given["sentences"])})
 
 
 _given = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

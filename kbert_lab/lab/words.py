@@ -4,14 +4,6 @@ from kbert_lab.lab.texts import N_
 
 AUDIT_SPLIT = {"train": N_("train"), "dev": N_("dev"), "test": N_("test")}
 
-AUDIT_TASK = {
-    "ner": N_("Named entities"),
-    "classify": N_("Classification"),
-    "multilabel": N_("Several labels a text"),
-    "pair": N_("Sentence pairs"),
-    "rank": N_("Answer selection"),
-}
-
 COMPARE_NAME = {
     "auto": N_("before the last edit"),
     "bert": N_("no knowledge"),

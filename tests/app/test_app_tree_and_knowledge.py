@@ -27,7 +27,6 @@ from kbert_lab.lab.views.neighbourhood import (
     laid_out,
     neighbourhood,
     places_of,
-    tokens_of,
 )
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
@@ -208,9 +207,12 @@ def test_names_stay_where_they_stand_when_a_triple_is_added(graph, run):
 
 
 def test_a_name_in_the_drawing_leads_to_its_first_token_in_the_text(graph, run):
-    assert tokens_of(run(graph).rows[0]) == {
-        "tim cook": '["trunk",0,0]',
-        "beijing": '["trunk",0,4]',
+    trace = run(graph)
+    rows = knowledge.triple_rows(trace, graph)
+    nodes = neighbourhood(rows, dark=False, flat=trace.rows[0])["nodes"]
+    assert {node["id"]: node["token"] for node in nodes if node["token"]} == {
+        "Tim Cook": '["trunk",0,0]',
+        "Beijing": '["trunk",0,4]',
     }
 
 

@@ -80,26 +80,9 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def table_html(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0, more: str = ""
-) -> str:
-    """A table.
-
-    Args:
-        heads: of the columns; plain text.
-        rows: cells, HTML already.
-        numbers: how many columns, the last ones, are numbers.
-        more: further classes.
-    """
-    words = len(heads) - numbers
-    kinds = ("", ' class="kb-num"')
-    top = "".join(f"<th{kinds[at >= words]}>{escape(head)}</th>" for at, head in enumerate(heads))
-    lines = (
-        "".join(f"<td{kinds[at >= words]}>{cell}</td>" for at, cell in enumerate(row))
-        for row in rows
-    )
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<table class="{f"kb-table {more}".strip()}"><tr>{top}</tr>{body}</table>'
+def table_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts."""
+    return rendered("table", heads=heads, rows=rows)
 
 
 def scrolling(table: str, more: str = "") -> str:

@@ -3,8 +3,7 @@
 What is said stands in ``lessons.yaml``; here is what comes out.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -25,7 +24,7 @@ from kbert_lab.graphs.controls import with_noise
 from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.scene import WORDS
 from kbert_lab.lab.texts import listed, t
-from kbert_lab.lab.views.html import escape, shown, table_html
+from kbert_lab.lab.views.html import rendered
 from kbert_lab.lab.views.prediction import Side, percent, spans_html
 from kbert_lab.lab.views.tree import tree_html, tree_view
 from kbert_lab.lab.views.why import why
@@ -122,8 +121,6 @@ def _tokens(setting: Setting, trace: KBertTrace) -> Exercise:
     trunk, triples = flat.branch_ids.count(0), len(trace.used)
     special = {index for index, _ in flat.specials}
     words = [i for i, b in enumerate(flat.branch_ids) if b == 0 and i not in special]
-    heads = (t("head"), t("relation"), t("tail"))
-    rows = ([escape(x.head), escape(x.relation), escape(x.tail)] for x in trace.used)
     values: dict[str, object] = {
         "all": len(flat),
         "trunk": trunk,
@@ -135,7 +132,7 @@ def _tokens(setting: Setting, trace: KBertTrace) -> Exercise:
         setting,
         _numbers(len(words), trunk, trunk + triples, len(flat)),
         str(len(flat)),
-        _chips(flat, words) + table_html(heads, rows, more="kb-narrow"),
+        _chips(flat, words, trace.used),
         _tree(trace, positions=False),
         values,
     )
@@ -332,29 +329,18 @@ def _tree(trace: KBertTrace, *, positions: bool = True) -> str:
     return drawn if positions else f'<div class="kb-no-positions">{drawn}</div>'
 
 
-def _chips(flat: FlatTree, places: Iterable[int]) -> str:
-    """Tokens in a row, those of branches in another colour."""
-    chips = (
-        f'<span class="kb-word{" kb-of-branch" if flat.branch_ids[i] > 0 else ""}">'
-        f"{shown(flat.tokens[i])}</span>"
-        for i in places
-    )
-    return f'<div class="kb-words">{"".join(chips)}</div>'
+def _chips(flat: FlatTree, places: Iterable[int], triples: Sequence[Triple] = ()) -> str:
+    """Tokens in a row, those of branches in another colour; triples below."""
+    words = [(flat.tokens[i], flat.branch_ids[i] > 0) for i in places]
+    return rendered("lesson", words=words, triples=triples)
 
 
 def _scores_table(
     flat: FlatTree, scores: torch.Tensor, mask: torch.Tensor, weights: torch.Tensor | None
 ) -> str:
     """One row of attention: score, mask, e to their sum, and its share; the last two if told."""
-    rows = []
-    for i, token in enumerate(flat.tokens):
-        hidden = bool(mask[i] < 0)
-        cells = [shown(token), f"{float(scores[i]):g}", "−∞" if hidden else "0"]
-        if weights is not None:
-            raised = 0.0 if hidden else math.exp(float(scores[i]))
-            weight = float(weights[i])
-            cells += [f"{raised:.2f}" if raised else "0", percent(weight) if weight else "0"]
-        rows.append([f'<span class="kb-dull">{own}</span>' if hidden else own for own in cells])
-    told = [t("e^(score + mask)"), t("weight")] if weights is not None else []
-    heads = [t("token"), t("score"), t("mask"), *told]
-    return table_html(heads, rows, numbers=len(heads) - 1, more="kb-narrow")
+    told, weights = weights is not None, scores if weights is None else weights
+    columns = (flat.tokens, scores, scores.exp(), mask < 0, weights)
+    names = ("token", "score", "raised", "hidden", "weight")
+    rows = [dict(zip(names, own, strict=True)) for own in zip(*columns, strict=True)]
+    return rendered("lesson", scores=rows, told=told, percent=lambda own: percent(float(own)))

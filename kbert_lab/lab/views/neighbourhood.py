@@ -66,7 +66,7 @@ def neighbourhood(
     shown = rows[:MOST]
     places = laid_out(shown, before)
     heads = {row.triple.head for row in shown}
-    names, tokens = (names_of(flat), tokens_of(flat)) if flat is not None else ({}, {})
+    names = names_of(flat) if flat is not None else {}
     ends = {name: x.triple for x in reversed(shown) for name in (x.triple.head, x.triple.tail)}
     told = (*more, *(row.triple for row in shown))
     types = {x.head: x.tail for x in told if x.relation in TYPE_RELATIONS}
@@ -83,8 +83,8 @@ def neighbourhood(
             shape="box",
             head=name in heads,
             tint=tints.get(types.get(name, name)),
-            names=names.get(normalise_name(name), ()),
-            token=tokens.get(normalise_name(name)),
+            names=(own := names.get(normalise_name(name), ())),
+            token=next((code for code in own if code.startswith('["trunk"')), None),
             triple=_fields(ends[name]),
         )
     for row in {row.triple: row for row in shown}.values():
@@ -137,17 +137,6 @@ def laid_out(
 def places_of(data: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Where the names of a drawing stand."""
     return {node["id"]: (node["x"], node["y"]) for node in data["nodes"]}
-
-
-def tokens_of(flat: FlatTree) -> dict[str, str]:
-    """The name of the first token of every entity that a text names."""
-    found: dict[str, str] = {}
-    for node in flat.tree.nodes:
-        mention = node.mention
-        starts = flat.trunk_tokens[mention.sentence].starts
-        index = next((i for i, start in enumerate(starts) if start >= mention.start), 0)
-        found.setdefault(mention.entity, code_of(("trunk", mention.sentence, index)))
-    return found
 
 
 def names_of(flat: FlatTree) -> dict[Triple | str, list[str]]:

@@ -431,13 +431,3 @@ def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:
         percent=percent,
         signed=signed,
     )
-
-
-def worth_a_look(found: Sequence[Change]) -> tuple[Change, ...]:
-    """Choose the changed places whose probabilities are shown: now's, then those lost."""
-    chosen: list[Change] = []
-    for item in sorted(found, key=lambda own: own.change == "lost"):
-        apart = all(not _meet((item.start, item.end), (o.start, o.end)) for o in chosen)
-        if item.change != "same" and apart:
-            chosen.append(item)
-    return tuple(chosen[:2])
