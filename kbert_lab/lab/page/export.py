@@ -86,7 +86,7 @@ def export_model(pipeline: Pipeline, folder: Path, bits: int = 16) -> dict[str, 
 
 
 def _layers(weights: Mapping[str, Array], count: int) -> dict[str, Array]:
-    """Every tensor but the vocabulary's, by the page's names, vectors first; the one segment is added."""
+    """Every tensor but the vocabulary's, by the page's names, vectors first, plus the segment."""
     of = "bert.embeddings."
     segment = weights[f"{of}token_type_embeddings.weight"][0]
     named = {
