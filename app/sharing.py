@@ -11,9 +11,9 @@ import streamlit as st
 
 from app import language, services, state
 from app.components import keep_address as tell_address
-from app.export import Page, Side
 from app.services import OpenedGraph
-from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
@@ -22,10 +22,12 @@ from kbert_lab.lab import comparing
 from kbert_lab.lab.comparing import BERT, FREE, PINNED
 from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.models import is_chinese
+from kbert_lab.lab.page.file import Page, Side
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene
 from kbert_lab.lab.session import AUTO, NO_TASK, VIEWS, Session
 from kbert_lab.lab.share import PARAMETER, Shared, ShareError, from_link, to_link
 from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.views.heads import map_name
 from kbert_lab.lab.views.matrix import picked
 from kbert_lab.lab.words import COMPARE_NAME, TASK_TEXTS
 from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
@@ -115,26 +117,25 @@ def page() -> Page:
     window = min(state.session().window, len(trace.rows) - 1)
     chosen = state.selection()
     layer, head = chosen.map_of(services.layer_count(now), chosen.head)
-    mean = t("mean")
+    after = t("with the graph as edited" if now.edits else "with the graph")
+    graph_of = state.session().graph_of
+    here = graph_of(now)
 
-    def side(name: str, scene: Scene, trace: Any) -> Side:
-        graph = state.session().graph_of(scene)
-
+    def side(name: str, scene: Scene, graph: KnowledgeGraph, trace: Any) -> Side:
         def weights() -> np.ndarray:
             return picked(services.attention(scene, graph, window), layer, head)
 
         return Side(name, scene, graph, trace, weights if scene.has_model else None)
 
-    after = t("with the graph as edited" if now.edits else "with the graph")
-    return Page(
-        side(after, now, trace),
-        side(t(COMPARE_NAME[kind]), compared, before) if before is not None else None,
-        services.model_info(now.model) if now.has_model else None,
-        t(TASK_TEXTS[state.session().task]),
-        window,
-        f"{t('Layer')} {layer or mean} · {t('Head')} {head or mean}",
-        kind != BERT,
-    )
+    def without(off: Sequence[Triple]) -> Side:  # where no visit is known
+        graph = here.apply(*(Edit("switch_off", triple) for triple in off))
+        return side(after, now, graph, services.trace(now, graph))
+
+    was = before and side(t(COMPARE_NAME[kind]), compared, graph_of(compared), before)
+    info = services.model_info(now.model) if now.has_model else None
+    task, shown = t(TASK_TEXTS[state.session().task]), map_name(layer, head)
+    told = (info, task, window, shown, kind != BERT)
+    return Page(side(after, now, here, trace), without, was, *told)
 
 
 def file_name(scene: Scene, what: str, ending: str) -> str:

@@ -7,12 +7,12 @@ from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download, told_once
-from app.export import page_html
 from app.sharing import Shown, Waits
 from app.state import KEY
 from kbert_core import KBertError
 from kbert_lab.lab import share
 from kbert_lab.lab.comparing import ORIGINAL
+from kbert_lab.lab.page.file import page_html
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.session import AUTO
 from kbert_lab.lab.share import ShareError, TooLong

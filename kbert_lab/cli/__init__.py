@@ -29,6 +29,7 @@ WORDS = {  # the first word of a command → its module and what it does, as `kb
     "gate": ("train", "Fit a gate: which of a graph's names to write over a model's output"),
     "convert": ("train", "Bring in a checkpoint of the released K-BERT, or a package's encoder"),
     "export": ("export", "Write a model's files for a web page without a server"),
+    "page": ("export", "Write a page of one text as a file, its triples to be switched"),
     "experiment": ("experiment", "Run a grid of trainings and compare them"),
     "audit": ("data", "Count what data and a graph can show together"),
     "split": ("data", "Split a data set so that knowledge can show"),

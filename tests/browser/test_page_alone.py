@@ -7,9 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from kbert_core import Triple
-from kbert_lab.lab.page.build import PAGES, build
+from kbert_lab.cli import main
+from kbert_lab.lab.examples import EXAMPLES
+from kbert_lab.lab.page.build import PAGES, SCENES, build
 from kbert_lab.lab.share import from_link
 
 from .conftest import PATIENCE, PLAYED
@@ -131,6 +134,39 @@ def test_pages_can_be_read_and_used_by_everybody(visit, language, width, scheme)
     page.wait_for_timeout(400)  # what moved stands
     found = Axe().run(page).response["violations"]
     assert not [one for one in found if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize(("language", "width", "scheme"), SIZES)
+def test_a_page_as_one_file_switches_its_triples(browser, tmp_path, language, width, scheme):
+    file, (with_triple, without, *_) = tmp_path / "page.html", WORDS[language]
+    example = next(one for one in EXAMPLES if one.key == SCENES[language][0])
+    words = ["--model", f"models/{example.model}", "--kg", f"demo_kgs/{example.graph}.spo"]
+    assert (
+        main(["page", *example.sentences, *words, "--language", language, "--output", str(file)])
+        == 0
+    )
+    size = {"width": width, "height": 900}
+    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True, offline=True)
+    wrong, page = [], context.new_page()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(file.as_uri())
+    now = page.locator("#prediction .kb-line").last
+    expect(now).to_contain_text(with_triple)
+    page.locator("[data-switch=off]").first.press("Enter")
+    expect(now).not_to_contain_text(with_triple)
+    expect(now).to_contain_text(without)
+    expect(page.locator(".kb-removed")).to_have_count(1)
+    page.locator("[data-switch=on]").press("Enter")
+    expect(now).to_contain_text(with_triple)
+    page.locator("[data-name]").nth(1).hover()
+    assert page.locator(".kb-arcs path").count() > 0  # how it attends, in the matrix below
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = Axe().run(page).response["violations"]
+    assert not [one for one in found if one["impact"] in ("serious", "critical")]
+    page.locator("#kb-before").check()
+    expect(page.locator("[data-switch]:visible")).to_have_count(0)
+    context.close()
+    assert wrong == []
 
 
 def test_a_tail_is_typed_in_place(visit):
