@@ -40,7 +40,7 @@ class Adapter:
     """An adapter's folder, read but not loaded."""
 
     folder: Path
-    encoder: str | Path  # a folder, or a name on the hub
+    encoder: str  # a folder, ``package:NAME``, or a name on the hub
     encoder_hash: str  # see :func:`weights_hash`
     model_class: Any  # of ``transformers``, with the task head
     labels: Mapping[str, str]  # the head's, by their numbers as JSON has them
@@ -145,7 +145,7 @@ def misfit(
     return None
 
 
-def encoder_of(path: str | Path) -> str | Path:
+def encoder_of(path: str | Path) -> str:
     """Find the encoder of an adapter, or of a folder of what is inserted.
 
     Raises:
@@ -161,7 +161,7 @@ def encoder_of(path: str | Path) -> str | Path:
 
 
 def check_encoder(
-    folder: str | Path, encoder: str | Path, now: str, before: Any, *, what: str = "adapter"
+    folder: str | Path, encoder: str, now: str, before: Any, *, what: str = "adapter"
 ) -> None:
     """Refuse an encoder with other weights than those that a model was trained on.
 

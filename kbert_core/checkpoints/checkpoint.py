@@ -23,7 +23,7 @@ from transformers import (
 from transformers.utils import logging
 
 from kbert_core.checkpoints.encoders import (
-    encoder_of_model,
+    encoder_at,
     is_adapter,
     is_frozen,
     located,
@@ -159,7 +159,7 @@ def card_of(path: str | Path) -> Card:
             card = Card.of(stated)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}") from error
-        found = partial(encoder_of_model, Path(path))
+        found = partial(encoder_at, Path(path))
         return replace(card, reading=card.reading.with_encoders(found))
     try:
         config = None if Path(path).exists() else load_config(path)  # on the hub
@@ -178,7 +178,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     if is_adapter(path) or is_frozen(path):
         from kbert_core.checkpoints.adapters import encoder_of
 
-        path = encoder_of(path)
+        path = located(encoder_of(path))
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         from kbert_core.checkpoints.unreadable import COPY_TOKENIZER

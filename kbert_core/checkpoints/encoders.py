@@ -31,13 +31,7 @@ def located(path: str | Path) -> str | Path:
 
         found = shipped(name)
         return found if found.exists() else path
-    package, *inner = name.removeprefix(PACKAGE).split("/")
-    if not package.isidentifier() or {"", ".", ".."} & set(inner):
-        raise CheckpointError(
-            f"'{name}' names no model of a Python package. Expected {PACKAGE}NAME or "
-            f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
-        )
-    root = package_folder(package).joinpath(*inner)
+    package, root = _in_package(name)
     if package in PACKED:
         unpacked: Path = resolve_name(PACKED[package]).unpacked(root)
         return unpacked
@@ -48,6 +42,17 @@ def located(path: str | Path) -> str | Path:
         f"The Python package {package} holds no model (no config.json in {root}). "
         "Name another package, or a folder."
     )
+
+
+def _in_package(name: str) -> tuple[str, Path]:
+    """Return the package that ``package:NAME/FOLDER`` names, and the folder in it."""
+    package, *inner = name.removeprefix(PACKAGE).split("/")
+    if not package.isidentifier() or {"", ".", ".."} & set(inner):
+        raise CheckpointError(
+            f"'{name}' names no model of a Python package. Expected {PACKAGE}NAME or "
+            f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
+        )
+    return package, package_folder(package).joinpath(*inner)
 
 
 def package_folder(package: str) -> Path:
@@ -92,24 +97,26 @@ def encoder_name(encoder: str, output: str | Path) -> str:
     return f"../{folder.name}" if folder.parent == output.parent else str(folder)
 
 
-def encoder_of_model(folder: Path, name: str) -> str:
-    """Find an encoder that a model needs, see :func:`encoder_at`; a package's name stays."""
-    return name if name.startswith(PACKAGE) else str(encoder_at(folder, name))
-
-
-def encoder_at(folder: Path, name: str) -> str | Path:
+def encoder_at(folder: Path, name: str) -> str:
     """Find an encoder that a model needs: as it is named, else a folder of that name beside it.
+
+    Returns:
+        A folder, a name on the hub, or ``package:NAME`` of a package that is installed: what has to
+        be unpacked there is so when it is loaded.
 
     Raises:
         CheckpointError: it isn't there.
     """
+    if name.startswith(PACKAGE):
+        _in_package(name)
+        return name
     if not (name.startswith((".", "~")) or os.path.isabs(name)):
-        return located(name)  # of a package, or on the hub
+        return str(located(name))  # shipped, or on the hub
     beside = folder.resolve()  # "." has neither a name nor a parent
     looked = dict.fromkeys((folder / Path(name).expanduser(), beside.parent / Path(name).name))
     for path in looked:
         if (path / "config.json").is_file():
-            return path.resolve()
+            return str(path.resolve())
     raise CheckpointError(
         f"{folder}: its encoder '{name}' was not found in "
         f"{' and '.join(os.path.normpath(path) for path in looked)}. The model doesn't work "

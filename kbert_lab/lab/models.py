@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from kbert_core.checkpoints.adapters import encoder_of
 from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, Card, card_of
-from kbert_core.checkpoints.encoders import is_adapter, is_frozen
+from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.visible import Ablation
@@ -265,7 +265,7 @@ def _language(info: ModelInfo) -> str | None:
         if part in BY_NAME:
             return BY_NAME[part]
     try:
-        home = encoder_of(info.path) if is_adapter(info.path) else info.path
+        home = located(encoder_of(info.path)) if is_adapter(info.path) else info.path
     except CheckpointError:
         return None  # loading it will say what is wrong
     return _script(Path(home))

@@ -80,7 +80,7 @@ def body_of(options: StartOptions) -> str:
     """Return the encoder under an adapter, or the one that a folder without an encoder names."""
     further = options.adapter and is_adapter(options.encoder)
     elsewhere = further or is_frozen(options.encoder)
-    return str(encoder_of(options.encoder)) if elsewhere else options.encoder
+    return encoder_of(options.encoder) if elsewhere else options.encoder
 
 
 def started(
