@@ -17,6 +17,11 @@ div:has(> .st-key-app_language) { position: fixed; top: .78rem; right: 1rem; wid
   z-index: 999991; }
 [data-testid="stToolbar"] { padding-right: 9rem; }
 .st-key-app_language button { min-height: 0; padding: .12rem .55rem; font-size: .82rem; }
+/* An upload speaks English alone. Its label, or the help beside it, says what it takes. */
+:lang(zh) [data-testid="stFileUploaderDropzone"] > span button p { font-size: 0; }
+:lang(zh) [data-testid="stFileUploaderDropzone"] > span button p::after { content: "选择文件";
+  font-size: .9rem; }
+:lang(zh) [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
 </style>
 """
 

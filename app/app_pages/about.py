@@ -73,18 +73,15 @@ def page() -> None:
 
 
 def model(info: ModelInfo) -> None:
-    """One model: what it is for, how good it is, its card."""
-    with st.container(border=True):
-        st.markdown(f"**{markdown(info.name)}**")
-        if info.problem:
-            st.error(markdown(refusal(info.problem)))
-            return
-        task = t(TASK_TEXTS.get(info.card.task or "", TASK_TEXTS["tree"]))
+    """One model: what it is for and how good it is; opened, all that its card says."""
+    if info.problem:
+        st.error(markdown(f"{info.name}: {refusal(info.problem)}"))
+        return
+    task = t(TASK_TEXTS.get(info.card.task or "", TASK_TEXTS["tree"]))
+    with st.expander(" · ".join([f"**{markdown(info.name)}**", task, *model_facts.scores(info)])):
         size = t("{size} MB", size=f"{services.model_size(info.path) / 1e6:.1f}")
-        st.caption(markdown(" · ".join((task, size, model_facts.facts(info)))))
-        if readme := services.model_readme(info.path):
-            with st.expander(t("Card")):
-                st.markdown(readme)
+        st.caption(markdown(f"{size} · {model_facts.facts(info)}"))
+        st.markdown(services.model_readme(info.path) or "")
 
 
 page()

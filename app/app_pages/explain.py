@@ -1,7 +1,5 @@
 """Explain: what the prediction rests on, what flips it, its paths; one part runs."""
 
-from typing import Any
-
 import streamlit as st
 
 from app import explained, services, state
@@ -62,15 +60,32 @@ def page() -> None:
             st.switch_page("app_pages/lab.py")
     part = choose_part()
     try:
-        problem = unread(now)
-        trace = None if problem else services.trace(now, state.session().graph_of(now))
-        problem = problem or missing(part, now, trace)
-        if problem:
-            st.info(markdown(problem), icon=":material/info:")
-        else:
-            explained_part(part, now, trace)
+        show(part, now)
     except KBertError as error:
         st.error(markdown(error))
+
+
+def show(part: str, now: Scene) -> None:
+    """Draw a part, or say what it needs and the scene lacks."""
+    graph, lacks = state.session().graph_of(now), ""
+    if any(is_blank(text) or len(text) > services.LONGEST_TEXT for text in now.sentences):
+        lacks = N_("The text in the Lab is empty, or over {most} characters. Change it there.")
+    elif part == "paths" and not services.has_trees(now):
+        lacks = N_(
+            "Paths need sentence trees, and this model reads none. “Effects” says what each "
+            "triple does."
+        )
+    elif part == "paths":  # follows states, whatever is predicted
+        paths_part(now, graph, services.trace(now, graph))
+    elif (trace := services.trace(now, graph)).prediction is None:
+        lacks = N_(
+            "There is no prediction to explain. In the Lab, choose a task and a model; for "
+            "fill-mask, write [MASK] where a token is missing."
+        )
+    elif target := choose_target(now, trace, "explain", every=True):
+        (effects_part if part == "effects" else search_part)(now, graph, target)
+    if lacks:
+        st.info(markdown(t(lacks, most=f"{services.LONGEST_TEXT:,}")), icon=":material/info:")
 
 
 def said(now: Scene) -> str:
@@ -92,54 +107,6 @@ def choose_part() -> str:
     part = segments(t("Part"), list(PARTS), "explain.part", name, **KEEP)
     st.caption(t(PARTS[part][2]))
     return part
-
-
-def unread(now: Scene) -> str | None:
-    """Why a scene's text can't be read; plain text."""
-    if any(map(is_blank, now.sentences)):
-        return t("There is no text to read yet: write one in the Lab.")
-    longest = max(map(len, now.sentences))
-    if longest <= services.LONGEST_TEXT:
-        return None
-    return t(
-        "The text in the Lab is too long to be read here: {count} characters, at most {most}. "
-        "Shorten it there.",
-        count=f"{longest:,}",
-        most=f"{services.LONGEST_TEXT:,}",
-    )
-
-
-def missing(part: str, now: Scene, trace: Any) -> str | None:
-    """What a part needs and the scene lacks; plain text."""
-    if part == "paths" and not services.has_trees(now):
-        return t(
-            "Paths need sentence trees, and the system “{system}” has none. “Effects” says what "
-            "each triple does.",
-            system=services.model_info(now.model).card.system,
-        )
-    if part == "paths" or trace.prediction is not None:
-        return None
-    if now.has_model and (mask := services.mask_token(now)):
-        return t(
-            "There is no prediction to explain: the text has no {mask}. In the Lab, write {mask} "
-            "where a token is missing.",
-            mask=mask,
-        )
-    return t(
-        "There is no prediction to explain: nothing in the Lab predicts. Choose a task and a model "
-        "there."
-    )
-
-
-def explained_part(part: str, now: Scene, trace: Any) -> None:
-    """Draw a part that has what it needs."""
-    graph = state.session().graph_of(now)
-    if part == "paths":  # follows states, whatever is predicted
-        paths_part(now, graph, trace)
-        return
-    target = choose_target(now, trace, "explain", every=True)
-    if target is not None:
-        (effects_part if part == "effects" else search_part)(now, graph, target)
 
 
 page()

@@ -68,6 +68,7 @@ def top() -> None:
             now.graph,
             lambda name: state.dispatch(ChooseGraph(name)),
             format_func=lambda name: names.get(name, name),
+            width=340,  # on a phone a line of its own
         )
         open_graph_button()
         workspace_popover()

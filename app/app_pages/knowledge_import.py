@@ -1,6 +1,7 @@
 """Importing, with a look beforehand at what a file or a text would change."""
 
 import hashlib
+from typing import Any
 
 import streamlit as st
 
@@ -68,36 +69,34 @@ def source(look: Catalogue, most: int) -> Preview | None:
 def show_preview(seen: Preview, most: int) -> None:
     """What would be added, what not and why; nothing is changed yet."""
     count = len(seen.rows)
-    said = N_(
-        "**{new}** new · **{there}** already there · **{repeated}** repeated · **{bad}** bad lines"
-    )
-    counts = {"new": count, "there": seen.there, "repeated": seen.repeated, "bad": seen.bad}
-    st.markdown(t(said, **{name: f"{found:,}" for name, found in counts.items()}))
-    for doubt in seen.doubts:
-        st.warning(markdown(doubt))
-    if seen.bad:
-        text = N_("Lines that are no triples, and will be left out: {count}; the first {shown}:")
-        st.warning(t(text, shown=len(seen.problems), count=f"{seen.bad:,}"))
-        st.code("\n".join(seen.problems), language=None, wrap_lines=True)
     if seen.too_many:
         said = N_(
             "At most {most} triples can be added at once here. Open the file as a graph of its "
             "own, or use kbert kg import."
         )
         st.info(t(said, most=f"{most:,}"))
-    elif not count:
-        st.info(t("There is nothing new to add."))
     else:
+        said = N_(
+            "**{new}** new · **{there}** already there · **{repeated}** repeated · **{bad}** bad "
+            "lines"
+        )
+        counts = {"new": count, "there": seen.there, "repeated": seen.repeated, "bad": seen.bad}
+        st.markdown(t(said, **{name: f"{found:,}" for name, found in counts.items()}))
         help = t("As one step, which can be undone at once.")
         label = tn("Add 1 triple", "Add {n} triples", count)
-        action(label, "knowledge.import", add_rows, seen, type="primary", help=help)
+        how: dict[str, Any] = {"type": "primary", "help": help, "disabled": not count}
+        action(label, "knowledge.import", add_rows, seen, **how)
+    for doubt in seen.doubts:
+        st.warning(markdown(doubt))
     if count:
         heads = (t("line"), t("head"), t("relation"), t("tail"))
         columns = map(list, zip(*seen.rows[:SAMPLE], strict=True))
-        config = {t("line"): st.column_config.NumberColumn(width=60)}
-        shown = dict(zip(heads, columns, strict=True))
-        table(shown, "knowledge.sample", most=330, config=config)
+        table(dict(zip(heads, columns, strict=True)), "knowledge.sample", most=330)
         the_first(SAMPLE, count)
+    if seen.bad:
+        text = N_("Lines that are no triples, and will be left out: {count}; the first {shown}:")
+        st.warning(t(text, shown=len(seen.problems), count=f"{seen.bad:,}"))
+        st.code("\n".join(seen.problems), language=None, wrap_lines=True, height=240)
 
 
 def add_rows(seen: Preview) -> None:

@@ -160,7 +160,7 @@ def table(look: Catalogue, found: Found) -> None:
         nothing_found(look, found)
     key, given = editing.begun("knowledge", tuple(zip(found.triples, found.on, strict=True)))
     field = partial(st.column_config.TextColumn, required=True)
-    on = st.column_config.CheckboxColumn(t("on"), width=50, default=True)
+    on = st.column_config.CheckboxColumn(t("on"), width=64, default=True)
     rows = {name: [getattr(triple, name) for triple, _ in given] for name in FIELDS}
     rows = {ON: [on for _, on in given], **rows}
     st.data_editor(

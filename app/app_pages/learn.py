@@ -45,15 +45,8 @@ def chooser() -> str:
         lesson: f"{number} {t(LESSON[lesson]['title'])}{' ✓' if lesson in given else ''}"
         for number, lesson in enumerate(LESSONS, start=1)
     }
-    st.pills(
-        t("Lesson"),
-        LESSONS,
-        key="learn.lesson",
-        format_func=lambda lesson: names[lesson],
-        required=True,
-        label_visibility="collapsed",
-        **KEEP,
-    )
+    how: dict[str, Any] = {"required": True, "label_visibility": "collapsed", **KEEP}
+    st.pills(t("Lesson"), LESSONS, key="learn.lesson", format_func=names.__getitem__, **how)
     done, right = len(given), sum(right for _, right in given.values())
     said = t("{done} of {all} revealed, {right} as predicted", done=done, all=7, right=right)
     st.progress(done / len(LESSONS), said)
@@ -98,10 +91,8 @@ def ask(lesson: str, exercise: Exercise) -> None:
         format_func=lambda name: markdown(exercise.choices[name]),
         **KEEP,
     )
-    key, disabled = f"learn.reveal.{lesson}", chosen is None
-    how: dict[str, Any] = {"icon": "visibility", "type": "primary", "disabled": disabled}
-    how["help"] = t("Choose an answer first.") if disabled else None
-    action(t("Reveal"), key, learning.reveal, lesson, exercise.right, **how)
+    how: dict[str, Any] = {"icon": "visibility", "type": "primary", "disabled": chosen is None}
+    action(t("Reveal"), f"learn.reveal.{lesson}", learning.reveal, lesson, exercise.right, **how)
 
 
 def answer(lesson: str, exercise: Exercise, given: str, as_predicted: bool) -> None:
@@ -143,15 +134,13 @@ def steps(lesson: str) -> None:
     """To the lesson before, and to the next."""
     number = LESSONS.index(lesson)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for name, title, to, side in (
-            ("previous", N_("Previous lesson"), number - 1, "left"),
-            ("next", N_("Next lesson"), number + 1, "right"),
+        for key, title, to, icon, side in (
+            ("previous", t("Previous lesson"), number - 1, "arrow_back", "left"),
+            ("next", t("Next lesson"), number + 1, "arrow_forward", "right"),
         ):
-            there = 0 <= to < len(LESSONS)
-            go = {"learn.lesson": LESSONS[to if there else number]}
-            icon = "arrow_back" if side == "left" else "arrow_forward"
-            how: dict[str, Any] = {"icon": icon, "icon_position": side, "disabled": not there}
-            action(t(title), f"learn.{name}", ss.update, go, **how)
+            go = {"learn.lesson": LESSONS[to % len(LESSONS)]}
+            how: dict[str, Any] = {"icon": icon, "icon_position": side}
+            action(title, f"learn.{key}", ss.update, go, disabled=not 0 <= to < len(LESSONS), **how)
     if len(ss["learn.given"]) == len(LESSONS):
         said = t("All seven are revealed. Now write a sentence of your own in the Lab.")
         st.success(said, icon=":material/school:")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTo
 
 T = TypeVar("T", bound=Hashable)
 ss = st.session_state
-ROW, HEAD = 35, 38  # pixels of a table's row, and of its head
+ROW, HEAD = 33, 37  # pixels of a table's row, and of its head
 
 
 def action(label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any) -> None:

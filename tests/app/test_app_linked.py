@@ -111,4 +111,4 @@ def test_every_triple_is_measured_and_paths_say_that_they_need_trees(show, model
     at.session_state["explain.part"] = "paths"
     at.run()
     assert not at.exception, at.exception
-    assert "“knowbert” has none. “Effects” says what each triple does." in said(at)
+    assert "Paths need sentence trees, and this model reads none." in said(at)

@@ -140,16 +140,18 @@ def test_facts_say_language_data_knowledge_trust_and_scores(folder):
 @pytest.mark.parametrize(
     ("task", "notes", "said"),
     [
-        ("ner", {}, "its card doesn't say what it was trained on · no scores on its card"),
         ("ner", {"recipe": {"counterfactual": 0.0}, "scores": {"dev": {"f1": 1}}}, "dev: F1 100.0"),
-        ("ner", {"recipe": {"counterfactual": 0.3}, "type_labels": {}}, "no scores on its card"),
         ("classify", {"scores": {"test": {"accuracy": 0.9, "macro_f1": 0.8}}}, "90.0, macro F1 80"),
         ("pair", {"scores": {"test": {"accuracy": 0.9, "f1": 0.7}}}, "accuracy 90.0, F1 70.0"),
         ("rank", {"scores": {"test": {"mrr": 0.9, "p_at_1": 0.8}}}, "test: MRR 90.0, P@1 80.0"),
         ("link", {"scores": {"test": {"f1": 0.71, "first": 0.652}}}, "F1 71.0, always the first c"),
         ("mask", {"perplexity": 27.53, "accuracy": 0.421}, "perplexity 27.5, 42.1 % of masked"),
-        ("ner", {"scores": {"test": {"f1": "much"}}}, "no scores on its card"),
-        ("ner", {"scores": "good"}, "no scores on its card"),
+        (
+            "ner",
+            {"data": "d", "scores": {"test": {"f1": "much"}}},
+            "trained on d without knowledge",
+        ),
+        ("ner", {"data": "d", "scores": "good"}, "trained on d without knowledge"),
     ],
 )
 def test_scores_are_those_of_the_task_and_odd_ones_are_left_out(folder, task, notes, said):

@@ -93,7 +93,7 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
             "好转",
             "This text contains no triple of medical_zh, so there is no knowledge to explain.",
         ),
-        (" ", "There is no text to read yet: write one in the Lab."),
+        (" ", "The text in the Lab is empty, or over 5,000 characters."),
     ],
 )
 def test_page_of_a_text_without_a_triple_says_so(models, text, words):

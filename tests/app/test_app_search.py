@@ -160,7 +160,7 @@ def test_what_is_looked_for_can_be_changed_and_makes_results_stale(page):
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ("flips", "There is no prediction to explain: nothing in the Lab predicts."),
+        ("flips", "There is no prediction to explain. In the Lab, choose a task and a model"),
         ("paths", "Nothing can be measured without a model."),
     ],
 )

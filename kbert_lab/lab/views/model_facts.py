@@ -3,24 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kbert_core.tasks import TASKS
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import N_, listed, t
 from kbert_lab.lab.words import AUDIT_SPLIT
 from kbert_lab.training.cards import edits_followed, invented_followed
 
-SCORES = {  # of a task: (key in the scores, what it is called), the first leads
-    "ner": (("f1", N_("F1 {value}")),),
-    "classify": (("accuracy", N_("accuracy {value}")), ("macro_f1", N_("macro F1 {value}"))),
-    "multilabel": (("f1", N_("F1 {value}")), ("subset_accuracy", N_("all labels right {value}"))),
-    "pair": (
-        ("accuracy", N_("accuracy {value}")),
-        ("f1", N_("F1 {value}")),
-        ("macro_f1", N_("macro F1 {value}")),
-    ),
-    "rank": (("mrr", N_("MRR {value}")), ("p_at_1", N_("P@1 {value}"))),
-    "qa": (("f1", N_("F1 {value}")), ("exact", N_("exact match {value}"))),
-    "link": (("f1", N_("F1 {value}")), ("first", N_("always the first candidate {value}"))),
+SCORES = {  # as cards name them, and what they are called; of a model's the first two are said
+    "accuracy": N_("accuracy {value}"),
+    "mrr": N_("MRR {value}"),
+    "p_at_1": N_("P@1 {value}"),
+    "f1": N_("F1 {value}"),
+    "macro_f1": N_("macro F1 {value}"),
+    "exact": N_("exact match {value}"),
+    "subset_accuracy": N_("all labels right {value}"),
+    "first": N_("always the first candidate {value}"),
 }
 SPLITS = ("test", "dev")
 
@@ -37,55 +33,46 @@ def facts(info: ModelInfo) -> str:
     """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
     if info.card.task is None:
         return t("An encoder without a task head: tree, matrix and attention, no prediction.")
-    parts = []
+    data, knowledge, parts = info.note("data"), listed(info.card.knowledge), []
     if info.language:
         parts.append(t("Reads {language}", language=t(info.language)))
-    data = info.note("data")
-    knowledge = listed(info.card.knowledge)
     how = t("without knowledge")
     if knowledge:
         how = t("with knowledge ({knowledge})", knowledge=knowledge)
     if data:
         parts.append(t("trained on {data} {how}", data=_short(data), how=how))
     elif knowledge:
-        parts.append(t("trained with knowledge ({knowledge})", knowledge=knowledge))
-    elif info.card.task in TASKS:
-        parts.append(t("its card doesn't say what it was trained on"))
+        parts.append(how)
     if info.follows:
         parts.append(t("trusts the graph, wrong triples too"))
-    parts += followed(info)
-    parts.append(scores(info) or t("no scores on its card"))
-    return " · ".join(parts)
-
-
-def followed(info: ModelInfo) -> list[str]:
-    """Which share of edits it follows: of names in its data, and of invented ones."""
     shares = {
         N_("follows {value} % of rewritten types (dev)"): edits_followed(info.notes),
         N_("follows {value} % of types of invented names (dev)"): invented_followed(info.notes),
     }
-    return [t(text, value=_percent(s)) for text, s in shares.items() if s is not None]
+    parts += [t(text, value=_percent(s)) for text, s in shares.items() if s is not None]
+    return " · ".join([*parts, *scores(info)])
 
 
-def scores(info: ModelInfo) -> str | None:
-    """The scores its card reports, test before dev; None where there are none."""
-    if info.card.task == "mask":
-        return _held_out(info.notes)
+def scores(info: ModelInfo) -> list[str]:
+    """The scores its card reports, test before dev; of a pretrained encoder on text held out."""
     for split in SPLITS:
         values = _at(info.notes, "scores", split)
-        if not isinstance(values, Mapping):
-            continue
         said = [
-            t(name, value=_percent(values[key]))
-            for key, name in SCORES.get(info.card.task or "", ())
-            if _is_number(values.get(key))
+            t(name, value=_percent(_at(values, key)))
+            for key, name in SCORES.items()
+            if _is_number(_at(values, key))
         ][:2]
         unseen = _at(values, "unseen", "recall")
         if _is_number(unseen) and _at(values, "unseen", "gold"):
             said.append(t("recall on unseen entities {value}", value=_percent(unseen)))
-        named = t(AUDIT_SPLIT[split])
-        return t("{split}: {scores}", split=named, scores=listed(said)) if said else None
-    return None
+        if said:
+            named = t(AUDIT_SPLIT[split])
+            return [t("{split}: {scores}", split=named, scores=listed(said))]
+    perplexity, right = (_at(info.notes, name) for name in ("perplexity", "accuracy"))
+    if not (_is_number(perplexity) and _is_number(right)):
+        return []
+    text = N_("held out: perplexity {perplexity}, {right} % of masked tokens right")
+    return [t(text, perplexity=f"{perplexity:.1f}", right=_percent(right))]
 
 
 def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
@@ -97,7 +84,7 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
     if plain.note("data") != with_graph.note("data"):
         return None
     for split in SPLITS:
-        for key, name in SCORES.get(now.card.task or "", ()):
+        for key, name in SCORES.items():
             values = [
                 _at(with_graph.notes, "scores", split, key),
                 _at(with_graph.notes, "without_knowledge", split, key),
@@ -121,19 +108,11 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
     return None
 
 
-def _at(notes: Mapping[str, Any], *keys: str) -> Any:
-    value: Any = notes
+def _at(value: Any, *keys: str) -> Any:
+    """What stands in notes at the end of keys, if anything."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
-
-
-def _held_out(notes: Mapping[str, Any]) -> str | None:
-    """What a pretrained encoder's card says of text held out."""
-    if not (_is_number(notes.get("perplexity")) and _is_number(notes.get("accuracy"))):
-        return None
-    text = N_("held out: perplexity {perplexity}, {right} % of masked tokens right")
-    return t(text, perplexity=f"{notes['perplexity']:.1f}", right=_percent(notes["accuracy"]))
 
 
 def _short(data: str) -> str:
