@@ -22,7 +22,6 @@ from app.app_pages.parts import (
 from app.components import Message, draw_graph
 from app.drawn import linked
 from kbert_core import KBertTrace, KnowledgeGraph
-from kbert_core.knowledge.selection import Strategy
 from kbert_lab.lab.commands import Redo, SelectTriple, Undo
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.log import AnyLog, heads_of
@@ -36,19 +35,6 @@ from kbert_lab.lab.words import KNOWLEDGE_TEXTS, RULE_TEXTS
 FIRST_OF_HEAD = N_(
     "A new triple comes first among the triples of its head, so it is injected before them."
 )
-NOTHING = {  # what is said where a text names nothing of the graph, by how knowledge is read
-    "tree": N_(
-        "The sentence names no entity of this graph, so it is read as plain BERT would read it."
-    ),
-    "beside": N_(
-        "The text contains no name of this graph, so no triple is read. The roof's layers "
-        "still run, beside an empty string."
-    ),
-    "linked": N_(
-        "The text contains no name of this graph, so no entity is linked. The knowledge layer "
-        "still runs, on one empty span."
-    ),
-}
 
 ss = st.session_state
 
@@ -218,10 +204,7 @@ def last_edit(log: AnyLog, rows: tuple[TripleRow, ...], trace: Any, before: Any)
 
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     """The sentence names no entity: the trunk alone, and what comes near."""
-    trees = services.has_trees(now)
-    beside = not trees and services.model_info(now.model).reads_beside
-    how = "tree" if trees else "beside" if beside else "linked"
-    st.info(t(NOTHING[how]), icon=":material/search_off:")
+    st.info(t(knowledge.NO_NAME), icon=":material/search_off:")
     near = services.names_near(now.sentences, graph)
     names = " · ".join(f"**{markdown(name)}**" for name in near)
     st.markdown(
@@ -231,7 +214,7 @@ def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     )
     if ss.get("lab.try") != state.session().graph:  # else they are offered above
         sentences_to_try(graph, "lab.nothing")
-    if trees:
+    if services.has_trees(now):
         st.caption(t("Add a triple whose head is in the sentence, and it gets a branch."))
 
 
@@ -240,22 +223,13 @@ def state_of_knowledge(now: Scene, graph: KnowledgeGraph, rows: tuple[TripleRow,
     if not rows:
         return
     counts = {"used": sum(1 for row in rows if row.used), "total": len(rows)}
-    if not services.has_trees(now):
-        beside = N_("{used} of {total} triples are read beside the text.")
-        inside = N_("{used} of {total} triples are part of the candidates' vectors.")
-        st.caption(t(beside if rows[0].beside else inside, **counts))
-        return
-    said = [t("{used} of {total} triples injected.", **counts)]
+    said = [t("{used} of {total} triples are read.", **counts)]
     if left := knowledge.left_out(rows):
         text = N_("{count} {rule}")
         named = (t(text, count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in left.items())
         said.append(t("Left out: {what}.", what=listed(named)))
-    if some := sum(1 for row in rows if 0 < row.used < row.mentions):
-        said.append(t("{count} injected at some of their mentions only.", count=some))
-    if now.options.strategy is Strategy.FIRST:
-        said.append(t(FIRST_OF_HEAD))
     st.caption(markdown(sentences(said)))
-    if not counts["used"]:
+    if not counts["used"] and services.has_trees(now):
         said = [t("No triple is injected: this is the same as BERT without a graph.")]
         if now.has_model:
             delta = f"{services.difference_from_bert(now, graph):g}"

@@ -15,6 +15,7 @@ from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import targets as view
 from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.knowledge import NO_NAME
 
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 
@@ -31,7 +32,7 @@ def choose_target(now: Scene, trace: Any, page: str, *, every: bool = False) -> 
     offered = [*found, *([OTHER] if every and several else [])]
     if not offered:
         if every:
-            st.info(t("The text contains no name of the graph, so no entity is linked."))
+            st.info(t(NO_NAME))
         return None
     if len(offered) == 1 and not every:
         return offered[0]

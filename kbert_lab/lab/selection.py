@@ -7,6 +7,7 @@ that it outlives an edit.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from kbert_core.knowledge.triple import Triple
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.written import STRICT, Identity, Layer, OneTriple
 
+FIELDS = attrgetter("head", "relation", "tail")  # of a triple
 MEAN = 0  # in the place of a layer or an attention head
 
 
@@ -70,11 +72,7 @@ class Selection:
 
 def code_of(identity: Identity) -> str:
     """A token's identity, or a branch's, as the drawings of a page name it; see identity_of."""
-    return json.dumps(identity, ensure_ascii=False, separators=(",", ":"), default=_fields)
-
-
-def _fields(triple: Triple) -> list[str]:
-    return [triple.head, triple.relation, triple.tail]
+    return json.dumps(identity, ensure_ascii=False, separators=(",", ":"), default=FIELDS)
 
 
 def identity_of(code: str) -> Identity:

@@ -105,7 +105,7 @@ def test_the_lab_shows_the_triples_and_the_string_and_an_edit_changes_both(show)
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
     assert at.code[0].value == "[CLS] [SEP]"
-    assert "The text contains no name of this graph, so no triple is read." in said(at)
+    assert "The text names no entity of this graph, so no triple is read." in said(at)
 
 
 def test_the_lab_answers_a_question_with_triples_beside_it(show):

@@ -83,7 +83,7 @@ def test_the_lab_shows_linked_entities_in_place_of_tree_and_matrix(show, model):
     assert not at.error
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
-    assert "no entity is linked" in said(at) + drawn(at)
+    assert "no triple is read" in said(at) + drawn(at)
 
 
 def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(show):

@@ -111,7 +111,7 @@ BLANK = ["", "  \n ", "\u200b\u2060", "\0", "\u3164", "\u202e \ufeff"]  # show n
     [
         *((blank, "Write a sentence above") for blank in BLANK),
         ("长" * 100_000, "100000 characters, and at most 5000"),
-        ("nobody at all", "The sentence names no entity of this graph"),
+        ("nobody at all", "The text names no entity of this graph"),
         ("[CLS] Tim Cook 😀 [MASK] 𝒳", "branch"),
     ],
 )

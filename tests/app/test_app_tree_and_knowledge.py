@@ -194,7 +194,7 @@ def test_neighbourhood_draws_an_entity_once_whatever_the_order(order):
     chain = [Triple("A", "r", "B"), Triple("B", "r", "C")][::order]
     drawn = neighbourhood([Drawn(triple, True, "") for triple in chain], dark=False)
     assert sorted(node["id"] for node in drawn["nodes"]) == ["A", "B", "C"]
-    assert [edge["triple"] for edge in drawn["edges"]] == [[x.head, "r", x.tail] for x in chain]
+    assert [edge["triple"] for edge in drawn["edges"]] == [(x.head, "r", x.tail) for x in chain]
 
 
 def test_names_stay_where_they_stand_when_a_triple_is_added(graph, run):

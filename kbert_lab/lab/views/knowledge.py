@@ -21,6 +21,7 @@ WHY_TEXTS = {
     "rare": N_("rarity {score}, rank {rank} of {among}"),
 }
 
+NO_NAME = N_("The text names no entity of this graph, so no triple is read.")
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 DELETE = "delete"
 FIELDS = (HEAD, RELATION, TAIL)

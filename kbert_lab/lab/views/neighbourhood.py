@@ -12,7 +12,7 @@ from pyvis.network import Network
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
-from kbert_lab.lab.selection import code_of
+from kbert_lab.lab.selection import FIELDS, code_of
 from kbert_lab.lab.views.html import shorten
 from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.names import gloss, with_glosses
@@ -85,14 +85,14 @@ def neighbourhood(
             tint=tints.get(types.get(name, name)),
             names=(own := names.get(normalise_name(name), ())),
             token=next((code for code in own if code.startswith('["trunk"')), None),
-            triple=_fields(ends[name]),
+            triple=FIELDS(ends[name]),
         )
     for row in {row.triple: row for row in shown}.values():
         net.add_edge(
             row.triple.head,
             row.triple.tail,
             id=str(row.triple),
-            triple=_fields(row.triple),
+            triple=FIELDS(row.triple),
             names=names.get(row.triple, ()),
             on=row.on,
             chosen=row.triple == chosen,
@@ -104,10 +104,6 @@ def neighbourhood(
         )
     colours = {"text": text, "page": page, "faint": faint, "branch": BRANCH, "head": TRUNK}
     return {"nodes": net.nodes, "edges": net.edges, "colours": colours}
-
-
-def _fields(triple: Triple) -> list[str]:
-    return [triple.head, triple.relation, triple.tail]
 
 
 def laid_out(

@@ -1,6 +1,7 @@
 """The systems: one drawing for all, what each makes of names, and why two readings are equal."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from kbert_lab.lab.scene import NO_GRAPH, Scene
 from kbert_lab.lab.selection import code_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.html import plain
-from kbert_lab.lab.views.knowledge import TripleRow
+from kbert_lab.lab.views.knowledge import NO_NAME, TripleRow
 from kbert_lab.lab.views.matrix import Status, row_of
 from kbert_lab.lab.views.prediction import percent
 from kbert_lab.lab.views.styles import TRUNK
@@ -81,7 +82,6 @@ EQUAL = {
     Why.SAME_TRIPLES: N_("the same triples hang at the same mentions"),
     Why.SAME_MATRIX: N_("positions and visible matrix come out the same for this tree"),
 }
-NO_NAME = N_("The text contains no name of the graph, so no entity is linked.")
 DETACHED = ("plain-text", "roof-bert")  # whose triples don't stand at their mention
 FEW = 2  # entities that a name may mean, as drawn
 Knowledge = dict[tuple[int, int], list[tuple[str, Triple]]]  # by sentence and first character
@@ -179,26 +179,25 @@ def _knowledge(trace: Any) -> Knowledge:
 
 def _runs(reading: Reading) -> Iterator[tuple[int, int, tuple[TokenView, ...]]]:
     """Sentence, first character and tokens of every mention, and of every token between them."""
-    number = 0
+    number = count()
     for sentence, tokens in enumerate(reading.tokens):
-        ends = {m.start: m.end for m in reading.mentions if m.sentence == sentence}
-        run: list[TokenView] = []
-        begun = end = 0
-        for place, (start, stop) in enumerate(zip(tokens.starts, tokens.ends, strict=True)):
-            if run and start >= end:
-                yield sentence, begun, tuple(run)
-                run = []
-            if not run:
-                begun, end = start, ends.get(start, stop)
-            text, name = (
-                reading.sentences[sentence][start:stop],
-                code_of(("trunk", sentence, place)),
-            )
-            joined = place > 0 and tokens.ends[place - 1] == start
-            run.append(TokenView(text, hard=number, name=name, joined=joined))
-            number += 1
-        if run:
-            yield sentence, begun, tuple(run)
+        mentions = [own for own in reading.mentions if own.sentence == sentence]
+
+        def begun(place: int, starts: Sequence[int] = tokens.starts, within: Any = mentions) -> int:
+            at = starts[place]
+            return next((own.start for own in within if own.start <= at < own.end), at)
+
+        for start, places in groupby(range(len(tokens)), begun):
+            run = [
+                TokenView(
+                    reading.sentences[sentence][tokens.starts[place] : tokens.ends[place]],
+                    hard=next(number),
+                    name=code_of(("trunk", sentence, place)),
+                    joined=place > 0 and tokens.ends[place - 1] == tokens.starts[place],
+                )
+                for place in places
+            ]
+            yield sentence, start, tuple(run)
 
 
 def _branches(
