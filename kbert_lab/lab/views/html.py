@@ -6,7 +6,6 @@ What is more than a few tags stands in templates beside the views, which escape 
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -78,11 +77,6 @@ _COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
 def shorten(text: str, most: int) -> str:
     """The beginning of a text that has more characters than are shown."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def table_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts."""
-    return rendered("table", heads=heads, rows=rows)
 
 
 def scrolling(table: str, more: str = "") -> str:

@@ -309,7 +309,9 @@ def drawn(texts: Sequence[str], sides: Sequence[Side], chosen: Mapping[int, str]
         return spans_html(texts[0], sides, chosen)
     if isinstance(last, LinkPrediction):
         before = sides[0].prediction if len(sides) > 1 else None
-        return changes_html(changes(texts[0], before, last), compared=before is not None)
+        found = changes(texts[0], before, last)
+        how = {"compared": before is not None, "named": _named, "signed": signed}
+        return rendered("changes", found=found, **how)
     html = ""
     if isinstance(last, AnswerPrediction):  # the paragraph with the best answer marked
         best, paragraph = last.answers[0], texts[1]
@@ -407,11 +409,6 @@ class _Line:
 
         for whole, tokens in groupby(self.side.prediction.tokens, part_of):
             yield whole, list(tokens)
-
-
-def changes_html(found: Sequence[Change], *, compared: bool) -> str:
-    """Draw places as a table: before, now, difference."""
-    return rendered("changes", found=found, compared=compared, named=_named, signed=signed)
 
 
 def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:

@@ -8,7 +8,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
 from kbert_lab.lab.texts import N_, listed, t
-from kbert_lab.lab.views.html import scrolling, table_html
+from kbert_lab.lab.views.html import rendered, scrolling
 from kbert_lab.lab.views.interventions import describe as describe_intervention
 from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.views.prediction import Place
@@ -19,7 +19,7 @@ from kbert_lab.lab.words import OPTIONS_STRATEGY
 def edits_html(edits: Sequence[Edit]) -> str:
     """Draw edits as a table, oldest first; escaped."""
     rows = [[str(number), describe(edit)] for number, edit in enumerate(edits, start=1)]
-    return scrolling(table_html(("#", t("edit")), rows))
+    return scrolling(rendered("table", heads=("#", t("edit")), rows=rows))
 
 
 def how_it_is_read(scene: Scene) -> list[str]:
