@@ -27,8 +27,6 @@ from kbert_core.explain.effects import effects, shapley
 from kbert_core.layers import INSERTED
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.systems import SYSTEMS, reading_of
-from kbert_lab.data.labelled import Example
-from kbert_lab.training.evaluate import evaluate
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.recipe import Recipe
@@ -57,13 +55,6 @@ def test_states_and_logits_stand_on_the_tokens_of_the_text(toy):
         with torch.no_grad():
             alone = toy.reader.model(torch.tensor([reading.rows[0].input_ids])).logits[0]
         assert torch.allclose(own, alone[1 : len(own) + 1], atol=1e-5)
-
-
-def test_it_is_scored_on_labelled_texts(toy):
-    tags = ("O",) * 3 + ("B-疾病", "I-疾病", "I-疾病") + ("O",) * 10
-    words = tuple((i, i + 1) for i in range(16))
-    scores = evaluate(toy, [Example((TEXT,), None, words, tags)], GRAPH)
-    assert 0 <= scores["f1"] <= 1
 
 
 def test_it_is_trained_saved_and_loaded_again(data, checkpoints, monkeypatch):
@@ -105,11 +96,6 @@ def test_a_configuration_of_another_system_is_refused(ner, toy):
         toy(TEXT, config=1)
     with pytest.raises(CheckpointError, match="'brick', and only k-bert"):
         Card.of(type("Config", (), {"kbert": {"system": "brick"}}))
-
-
-def test_an_empty_graph_gives_the_plain_encoder_with_one_more_separator(toy):
-    (row,) = toy(TEXT, graph=KnowledgeGraph()).rows
-    assert len(row) == len(TEXT) + 3
 
 
 def pipeline_of(system, ner, checkpoints, **changes):

@@ -70,12 +70,6 @@ def test_a_text_is_cut_to_the_encoders_positions(kind, padding):
     assert np.isfinite(short).all() and np.isfinite(long).all()
 
 
-@pytest.mark.parametrize("text", ["", " ", "\u200b"])
-def test_text_without_a_token_has_a_vector(own, text):
-    (vector,) = own.vectors([(text,)]).values()
-    assert np.isfinite(vector).all()
-
-
 # Where it is used
 
 

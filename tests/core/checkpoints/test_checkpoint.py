@@ -146,13 +146,6 @@ def test_cuda_asked_for_where_there_is_none_is_refused():
 # Models
 
 
-def test_checkpoint_is_loaded_from_a_folder(checkpoints):
-    model = load_model(checkpoints["encoder"], device="cpu", dtype=torch.bfloat16)
-    assert isinstance(model, transformers.BertModel)
-    assert model.dtype == torch.bfloat16
-    assert not model.training
-
-
 def test_loading_draws_no_progress_bar_and_leaves_the_librarys_switch(checkpoints, capsys):
     transformers.logging.enable_progress_bar()
     try:

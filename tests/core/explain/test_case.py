@@ -319,11 +319,6 @@ def test_without_its_gloss_an_entity_is_no_candidate_and_the_other_is_named(link
     assert found[other].without.score == pytest.approx(math.log((1 - LEAST) / LEAST))
 
 
-def test_without_any_gloss_nothing_is_linked(linked):
-    assert linked.plain.outcome.answer == "NULL"
-    assert linked.plain.prediction.links == ()
-
-
 def test_a_search_finds_the_gloss_that_the_link_rests_on(linked):
     found = counterfactuals(linked, Search(budget=20))
     assert any(edit.action == "remove" for one in found.found for edit in one.edits)

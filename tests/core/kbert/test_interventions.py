@@ -108,45 +108,7 @@ def test_what_is_no_intervention_is_refused(made, said):
         made()
 
 
-def test_layers_are_kept_in_order_and_once():
-    assert Intervention("block", ALL, ALL, layers=(3, 1, 3)).layers == (1, 3)
-    assert Intervention("open", ALL, ALL, layers=(2, 1)) == Intervention(
-        "open", ALL, ALL, layers=(1, 2)
-    )
-
-
 # Which cells
-
-
-APPLE, CHINA = (
-    Tokens("token", identity=("branch", 0, place, triple, 1))
-    for place, triple in ((0, CEO), (BEIJING, CAPITAL))
-)
-
-
-@pytest.mark.parametrize(
-    ("intervention", "changed"),
-    [
-        (  # a branch from its mention, and back
-            Intervention("block", TRUNK, Tokens("branch", 0, BEIJING, CAPITAL)),
-            "Beijing capital, Beijing China, capital Beijing, China Beijing",
-        ),
-        (
-            Intervention("block", Tokens("mention", 0, 0), BRANCHES, both=False),
-            "Tim CEO, Tim Apple, Cook CEO, Cook Apple",
-        ),
-        (Intervention("open", APPLE, CHINA), "Apple China, China Apple"),
-        (Intervention("block", CLS, BRANCHES), ""),  # so already
-        (Intervention("block", TRUNK, Tokens("branch", 0, 0, IS_A)), ""),  # it hangs elsewhere
-    ],
-)
-def test_an_intervention_changes_the_cells_that_it_names(tim_cook, visible, intervention, changed):
-    made = intervene(visible, [tim_cook], [intervention], 2)
-    more, less = (visible, made.layers[0])[:: -1 if intervention.action == "open" else 1]
-    assert cells(more) - cells(less) == {tuple(c.split()) for c in changed.split(", ") if c}
-    assert cells(less) <= cells(more)
-    assert made.changed == (len(cells(more) - cells(less)),)
-    assert made.layers[0] is made.layers[1]
 
 
 def test_only_the_layers_named_change_and_equal_ones_share_a_tensor(tim_cook, visible):

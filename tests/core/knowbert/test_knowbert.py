@@ -23,7 +23,7 @@ from kbert_core import (
     load_graph,
 )
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
+from kbert_core.knowbert.candidates import MASKED, Base, graph_spans
 from kbert_core.knowbert.entity_vectors import EntityVectors
 from kbert_core.knowbert.kar import KarOptions
 from kbert_core.knowbert.knowbert import RATE, KnowBertConfig
@@ -129,12 +129,6 @@ def test_overlapping_names_are_spans_too_and_several_meanings_share_the_prior():
     assert [(own.mention.start, own.mention.end) for own in spans] == [(3, 6), (3, 7)]
     assert sum(own.prior for own in spans[0].candidates) == pytest.approx(1)
     assert len({own.prior for own in spans[0].candidates}) == 1
-
-
-def test_switched_off_and_unwanted_triples_make_no_vector():
-    graph = GRAPH.switch_off(ECG)
-    (only,) = graph_spans([TEXT], graph, InjectionOptions(not_relations=("治疗",)))
-    assert [own.triples for own in only.candidates] == [(DIABETES,)]
 
 
 def test_a_mention_that_touches_a_mask_means_the_mask_entity(checkpoints):
@@ -248,15 +242,6 @@ def test_what_cannot_be_built_is_said(checkpoints, changes, words):
 def test_a_model_without_a_kar_cant_be_read_as_knowbert(ner):
     with pytest.raises(KBertError, match="kbert train --system knowbert"):
         ner.read_as("knowbert")
-
-
-def test_priors_sum_to_one_and_the_highest_comes_first():
-    (span,) = graph_spans(
-        [TEXT], KnowledgeGraph([DIABETES]), OPTIONS, Base(kar=KarOptions(null_candidate=True))
-    )
-    assert [own.special for own in span.candidates] == [None, 1]
-    low, high = (dataclasses.replace(span.candidates[0], prior=p) for p in (1.0, 3.0))
-    assert [own.prior for own in normalised([low, high])] == [0.75, 0.25]
 
 
 def test_threads_that_share_entity_vectors_get_each_its_own(knowbert):

@@ -77,11 +77,6 @@ def test_priors_are_counts_of_the_name_plus_one():
     assert [own.prior for own in other.candidates] == [1]
 
 
-def test_a_vector_is_made_of_the_gloss_alone():
-    (span,) = graph_spans(["the church"], GRAPH, InjectionOptions(), BASE)
-    assert span.candidates[0].triples == (Triple("church.n.01", "gloss", "a building"),)
-
-
 def test_edits_add_a_sense_move_a_prior_and_take_a_gloss_away():
     new = (Triple("bank.n.99", "gloss", "a store of blood"), Triple("bank.n.99", "synonym", "bank"))
     count = Triple("bank.n.99", "count", "bank 99")

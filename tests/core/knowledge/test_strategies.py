@@ -193,19 +193,6 @@ def test_best_scores_are_used_the_best_first_and_ties_in_graph_order():
     )
 
 
-def test_threshold_leaves_out_what_scores_less():
-    made = chosen(
-        SENSES,
-        Mention(0, 2, "苹果(公司)"),
-        scores={PHONE: 0.31, FIRM: 0.12},
-        strategy="context",
-        threshold=0.31,
-    )
-    assert made.used == (PHONE,)
-    assert made.left_out[0].rule is Rule.SCORE
-    assert whys(made) == {FIRM: "below 0.31; similarity 0.12, rank 2 of 2"}
-
-
 def test_one_sense_keeps_the_triples_of_the_best_ones_entity_alone():
     scores = {PHONE: 0.6, FRUIT: 0.5, TREE: 0.4, FIRM: 0.1}
     made = chosen(SENSES, APPLE, scores=scores, strategy="context", one_sense=True)

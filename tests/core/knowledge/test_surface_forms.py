@@ -325,14 +325,6 @@ MEANINGS = "A=alias=K K=alias_of=A headaches=alias_of=headache headache=r=t "
 MEANINGS += "痛=alias_of=乙 痛=alias_of=丙 丙=r=1 乙=r=3"
 
 
-def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path):
-    triples = [Triple(*fields.split("=")) for fields in MEANINGS.split()]
-    memory = KnowledgeGraph(triples)
-    with GraphStore(stored(tmp_path / "g.kg", triples)) as store:
-        for name in memory.entities():
-            assert find_mentions([name], store.graph())[0] == find_mentions([name], memory)[0]
-
-
 def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
     own = ALIAS_RELATIONS.joined(AliasRelations(frozenset(["商品名"])))
     path = stored(tmp_path / "names.kg", TOLD, aliases=own)

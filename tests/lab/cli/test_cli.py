@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from kbert_core import (
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge import load_graph
 from kbert_lab import cli
-from kbert_lab.cli import read
 from kbert_lab.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[3]
@@ -203,30 +201,6 @@ def test_json_lines_where_plain_text_is_expected_are_refused_and_a_table_told(
         (tmp_path / name).write_text("text,label\na,1\n", encoding="utf-8")
         kbert("tree", "--file", tmp_path / name, "--kg", FIGURE_2)
         assert (f"{name}: every whole line is read as one text" in caplog.text) == told
-
-
-def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
-    kbert, checkpoints, tmp_path, monkeypatch
-):
-    dice = random.Random(0)
-    lines = ["".join(dice.choices("患者有糖尿病史 cat7", k=dice.randint(1, 70))) for _ in range(90)]
-    (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
-    arguments = ("predict", "--model", checkpoints["ner"], "--kg", MEDICAL, "--compare")
-    monkeypatch.setattr(read, "TEXTS_AT_ONCE", 30)
-    monkeypatch.setattr("kbert_core.pipeline.LOGITS_AT_ONCE", 200)
-    together = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
-    typed(monkeypatch, "\n".join(lines).encode())
-    one_by_one = kbert(*arguments, "--file", "-").out.splitlines()
-    assert [json.loads(line)["text"] for line in one_by_one] == lines
-    for several, alone in zip(together, one_by_one, strict=True):
-        first, other = json.loads(several), json.loads(alone)
-        assert other["triples"] == first["triples"]
-        for key in ("prediction", "without_knowledge"):
-            assert chances(other[key]) == pytest.approx(chances(first[key]), abs=1e-4)
-
-
-def chances(prediction):
-    return [p for token in prediction["tokens"] for p in token["probabilities"].values()]
 
 
 def test_an_encoding_is_that_of_every_file_that_is_not_utf_8(kbert, tmp_path):

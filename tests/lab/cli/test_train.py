@@ -82,13 +82,6 @@ def test_data_that_do_not_fit_a_model_or_a_task_are_refused(trained, evaluated, 
     assert wrong.rstrip().endswith("0 for any other sentence.")
 
 
-def test_a_graph_that_matches_nothing_is_told_with_the_share(evaluated, tmp_path, caplog):
-    other = tmp_path / "other.spo"
-    other.write_text("月亮\t类别\t天体\n", encoding="utf-8")
-    evaluated("--kg", other)
-    assert "the graph adds triples to only 0 of" in caplog.text
-
-
 def test_edits_are_measured_as_the_scores_above_them(trained, evaluated, monkeypatch):
     data, report = trained
     assert "--edits needs a --kg, --train-data" in evaluated("--edits", code=2).err

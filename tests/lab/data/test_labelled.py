@@ -12,7 +12,6 @@ from kbert_lab.data.files import parse_columns
 from kbert_lab.data.labelled import (
     Example,
     check_labels,
-    labels_of,
     read_examples,
     warn_of_rare_labels,
 )
@@ -306,11 +305,6 @@ def test_answers_are_read_in_every_form_they_are_published_in(tmp_path, header, 
     numbered = ["1\t0\t甲\t乙", "2\t1\t甲\t丙"]  # one text, two questions
     file = write(tmp_path / "b.tsv", "qid\tlabel\ttext_a\ttext_b", *numbered)
     assert [e.group for e in read_examples(file, "rank")] == ["1", "2"]
-
-
-def test_labels_put_outside_first_and_begin_before_inside(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲 乙\tB-X I-X", "丙\tB-A")
-    assert labels_of(read_examples(file, "ner")) == ["O", "B-A", "I-A", "B-X", "I-X"]
 
 
 # The published files, where they are, beside an obvious second reading; large ones wait for soak.

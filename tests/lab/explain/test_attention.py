@@ -13,9 +13,8 @@ from transformers import AutoConfig, AutoModel, BertModel
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import EncoderError, OptionError
 from kbert_core.explain.case import Case, Fact, Outcome, Target
-from kbert_core.explain.effects import Effect, Effects, effects
+from kbert_core.explain.effects import Effect, Effects
 from kbert_core.kbert.interventions import Intervention, Tokens
-from kbert_lab.explain import attention
 from kbert_lab.explain.attention import (
     Attended,
     AttentionEffect,
@@ -89,12 +88,6 @@ def test_a_branch_blocked_from_its_mention_gets_no_attention(ner):
     case = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, interventions=(blocked,))
     masses = [one.mass() for one in attention_effect(case).each]
     assert masses[0] == 0 and min(masses[1:]) > 0
-
-
-def test_effects_that_are_known_are_not_measured_again(case, monkeypatch):
-    known = effects(case, deleted=False)
-    monkeypatch.setattr(attention, "effects", None)
-    assert attention_effect(case, measured=known).effects is known
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Paths of knowledge: which tokens a triple can reach by which layer, and what it changed there."""
 
 import random
-import weakref
-from importlib import import_module
 
 import pytest
 import torch
@@ -36,7 +34,6 @@ from kbert_lab.explain.influence import (
     first_layer,
     influence,
     reach,
-    states_of,
     stream_influence,
 )
 
@@ -134,26 +131,6 @@ def test_influence_equals_two_runs_compared_by_hand(classifier):
             other = less.hidden_states[layer][0, places[name]]
             expected = float((one - other).norm() / one.norm())
             assert float(found.measured[CURE, layer, index]) == pytest.approx(expected, abs=1e-5)
-
-
-def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypatch):
-    alive, most = weakref.WeakSet(), 0
-
-    def watched(*arguments):
-        nonlocal most
-        for states in states_of(*arguments):
-            own = states.clone()
-            alive.add(own)
-            del states
-            most = max(most, len(alive))
-            yield own
-            del own
-
-    monkeypatch.setattr(import_module("kbert_lab.explain.influence"), "states_of", watched)
-    graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊己庚辛"])
-    found = influence(case_of(classifier, TEXT, graph=graph, options=InjectionOptions(8)))
-    assert len(found.facts) == 8
-    assert most <= 3  # the whole text's, one reading's, and the next one's
 
 
 def test_influence_comes_batch_by_batch_and_ends_with_the_whole(classifier, monkeypatch):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 from explaining import GRAPH, TEXT
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
@@ -92,13 +91,6 @@ def test_noise_is_drawn_from_another_source_where_one_is_given(case):
     tree = noisy_tree(case, 5, seed=1, source=other)
     triples = {branch.triple for node in tree.nodes for branch in node.branches} - {*GRAPH}
     assert {(t.relation, t.tail) for t in triples} == {("好", "史"), ("好", "转")}
-
-
-def test_distances_of_distributions_are_those_computed_by_hand():
-    plain = torch.tensor([[0.5, 0.5], [0.9, 0.1]]).log()
-    now = torch.tensor([[0.25, 0.75], [0.9, 0.1]]).log()
-    assert variation(plain, now) == pytest.approx((0.25 + 0) / 2)
-    assert variation(plain, plain) == 0
 
 
 def test_points_stream_in_by_count(case):

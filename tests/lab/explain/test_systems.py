@@ -61,15 +61,6 @@ def test_a_system_without_ablations_is_compared_with_bert_and_has_one_curve(case
     assert noise_curve(case, counts=(0, 1), seeds=(1,)).ablations == ("plain-text",)
 
 
-def test_kbert_and_triples_as_plain_text_stand_side_by_side(case, ner):
-    beside = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
-    made = compare({"K-BERT": beside, "plain text": case})
-    (pair,) = made.pairs
-    assert (pair.why, pair.same_input, pair.largest) == (None, False, None)  # two models
-    assert pair.score is not None and 0 < pair.variation < 1
-    assert json.dumps(made.as_dict())
-
-
 # The picture of a trace: spans, candidates, what was chosen
 
 

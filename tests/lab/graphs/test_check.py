@@ -16,11 +16,6 @@ def texts(finding):
     return [str(example) for example in finding.examples]
 
 
-def test_a_graph_without_faults_has_no_findings():
-    assert not found(("糖尿病", "类别", "疾病"), ("胃镜", "类别", "检查"))
-    assert check(KnowledgeGraph()) == []
-
-
 def test_every_kind_of_doubt_is_found_with_examples():
     doubts = found(
         ("糖尿病", "类别", "疾病"),
@@ -82,12 +77,6 @@ def test_a_relation_with_one_tail_says_nothing(count, last, told):
     tails = [*["a"] * (count - 1), last]
     doubts = found(*[(f"name {n}", "type", tail) for n, tail in enumerate(tails)])
     assert ("one_tail" in doubts) == told
-
-
-def test_the_graphs_own_alias_relations_count():
-    aliases = AliasRelations(frozenset({"aka"}))
-    graph = KnowledgeGraph([Triple("丙肝", "aka", "丙型肝炎")], aliases=aliases)
-    assert [finding.kind for finding in check(graph)] == ["dangling_alias"]
 
 
 def test_an_alias_leads_to_itself_or_round_in_a_circle():

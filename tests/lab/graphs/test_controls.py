@@ -24,14 +24,6 @@ def graph_of(types):
     return KnowledgeGraph([Triple(f"n{i}", "类别", t) for i, t in enumerate(types)], name="G")
 
 
-def test_every_head_gets_a_tail_of_another_type():
-    graph = graph_of([KINDS[i % 4] for i in range(40)])
-    result = shuffled(graph, seed=1)
-    assert result.unchanged == 0
-    for triple in result.graph:
-        assert triple not in graph
-
-
 @given(st.lists(st.sampled_from(KINDS), max_size=60), st.integers(0, 99))
 def test_shuffling_keeps_heads_relations_and_how_often_tails_occur(types, seed):
     graph = graph_of(types)

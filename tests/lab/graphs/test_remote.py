@@ -207,11 +207,6 @@ def test_rows_that_were_changed_meanwhile_are_fetched_anew(endpoint, capsys, cap
     assert "row 21 is another one" in caplog.text
 
 
-def test_two_sources_one_of_them_a_file_make_one_graph(endpoint, capsys, here):
-    (here / "a.spo").write_text("a\tb\tc\n")
-    assert imported(capsys, "a.spo", endpoint.address, "--language", "en")["triples"] == 22
-
-
 def test_a_user_and_password_come_from_netrc_and_are_never_shown(endpoint, capsys, here):
     basic = base64.b64encode(f"ann:{SECRET}".encode()).decode()
     endpoint.login = f"Basic {basic}"

@@ -321,11 +321,6 @@ def test_what_stands_against_the_experiment_is_said(given, kind, expected, text,
     assert text in said(made, kind) and headline in verdict_of(made).headline.in_words()
 
 
-def test_a_graph_that_matches_nothing_is_logged(caplog):
-    audited(graph=FRUIT_GRAPH)
-    assert "'fruit' finds no mention in the test set: 0.0 % (0 of 3) of the set's" in caplog.text
-
-
 # The command
 
 

@@ -13,7 +13,6 @@ from kbert_lab.study.counts import (
     release_count_of_spans,
     release_scores,
     release_spans,
-    score_spans,
     sentence_counts,
 )
 from kbert_lab.study.statistics import packed, unpacked
@@ -45,10 +44,6 @@ def test_spans_are_counted_by_sentence_and_by_what_was_seen_and_is_covered():
     assert (seen["unseen"], seen["unseen_right"], seen["covered"]) == ([1], [0], [0])
 
 
-def test_a_span_of_the_wrong_type_is_not_right():
-    assert columns("ner", [SICK], [[(1, 3, "E")]])["right"] == [0]
-
-
 def test_classes_and_pairs_are_right_or_not():
     examples = [Example(("甲", "乙"), label) for label in ("1", "0", "1", "0")]
     made = columns("pair", examples, ["1", "1", "0", "0"])
@@ -71,12 +66,6 @@ def test_questions_agree_with_the_ranking_scores():
     )
     assert sum(made["reciprocal"]) / 2 == scores["mrr"]
     assert sum(made["first"]) / 2 == scores["p_at_1"]
-
-
-def test_spans_of_a_dictionary_are_scored_like_those_of_a_model():
-    made = score_spans([SICK], [[(1, 3, "D")]], {"甲病"}, GRAPH)
-    assert made["scores"]["test"]["f1"] == pytest.approx(2 / 3)
-    assert made["scores"]["test"]["unseen"] == {"recall": 0.0, "gold": 1, "right": 0}
 
 
 def test_columns_come_back_from_json_and_hold_no_text():

@@ -61,19 +61,6 @@ def test_a_share_of_all_or_none_is_no_certainty(linear):
     assert 0 < least < middle < most < 1
 
 
-@pytest.mark.parametrize("names", [20, 1000])
-def test_95_of_100_berts_lie_between_the_least_and_the_most(names):
-    """Data sets differ by as much; of each the linear tagger is asked for some names."""
-    random, inside = np.random.default_rng(9), 0
-    for _ in range(1000):
-        ahead = random.normal(1.3, 0.4, 6)
-        linear = random.normal(-0.5, 0.7)  # as logit, what it finds of all names there are
-        asked = Share(int(random.binomial(names, 1 / (1 + np.exp(-linear)))), names)
-        least, _, most = found_by_bert(asked, ahead[:-1])
-        inside += least <= 1 / (1 + np.exp(-linear - ahead[-1])) <= most
-    assert inside >= 930
-
-
 def test_points_that_share_what_disturbs_them_count_as_one():
     """Eight conditions of a group err together: taken as eight points they promise too much."""
     random = np.random.default_rng(8)

@@ -1,7 +1,6 @@
 """Suite files: what they mean, and what is said about bad ones."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import BASIC
 from kbert_lab.suites.grid import Experiment
-from kbert_lab.suites.suite import Baseline, read_suite, slug, train_options
+from kbert_lab.suites.suite import Baseline, read_suite, train_options
 from kbert_lab.training.options import Recipe
 
 ROOT = Path(__file__).parents[3]
@@ -136,10 +135,6 @@ def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(
         resolved("package:no_such_package/model")
 
 
-def test_names_of_files_keep_letters_of_any_script():
-    assert slug("K-BERT, 医学 (plain)") == "k-bert-医学-plain"
-
-
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
 def test_the_suites_of_this_project_can_be_read(path):
     suite = read_suite(path)
@@ -197,14 +192,3 @@ def test_a_row_is_asked_for_under_one_condition_or_under_all(small, tmp_path):
     assert one.row.name == every[1]
     with pytest.raises(DataError, match=r"There are: 'BERT', 'K-BERT'\. `--list` shows"):
         experiment.cells(only=["K-BERT: 50 % new"])
-
-
-def test_the_map_varies_one_thing_at_a_time_around_its_centre():
-    suite = read_suite(ROOT / "results" / "suites" / "map.yaml")
-    centre, *others = [condition.given for condition in suite.conditions]
-    assert all(sum(of[name] != centre[name] for name in of) == 1 for of in others)
-    counts = Counter(row.called for row in suite.rows)
-    bare = counts.pop("BERT"), counts.pop("BERT, from scratch")
-    assert bare == (3, 1)  # they see no graph
-    assert {*counts.values()} == {len(suite.conditions), 3, 1}
-    assert {run.train["steps"] for run in suite.runs} == {900}

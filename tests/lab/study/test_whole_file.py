@@ -56,19 +56,6 @@ def test_rows_hold_what_is_said_with_knowledge_and_without(ner, monkeypatch):
     assert abs(rows[0].gain) > 1e-4
 
 
-def test_a_text_without_a_triple_is_run_once(ner, monkeypatch):
-    seen = []
-    real = ner.reader.logits
-
-    def counted(inputs, **arguments):
-        seen.append(len(inputs))
-        return real(inputs, **arguments)
-
-    monkeypatch.setattr(ner.reader, "logits", counted)
-    list(each_row(ner, [GOLD, PLAIN], GRAPH))
-    assert seen == [3]
-
-
 def test_a_class_is_scored_by_its_log_odds(classifier):
     example = Example((TEXT,), "good")
     (row,) = each_row(classifier, [example], GRAPH)
@@ -158,12 +145,6 @@ def test_classes_are_counted_by_texts_and_entities_by_spans():
     assert counts(NER, "label") == {"D": (3, 0, 1, 2), "E": (2, 1, 0, 1)}
     assert {g.unit for g in NER.groups("label")} == {"entities"}
     assert counts(NER, "entity") == {"cat": (2, 1, 0, 1)}  # the second text is as wrong as before
-
-
-def test_the_whole_and_what_changed():
-    assert (FILE.whole.helped, FILE.whole.hurt, FILE.whole.count) == (1, 2, 5)
-    assert [row.number for row in FILE.changed] == [0, 1, 2]
-    assert [row.number for row in FILE.with_knowledge] == [0, 1, 2, 3]
 
 
 def test_mean_gain_is_of_the_score_of_what_is_right():

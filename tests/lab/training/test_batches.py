@@ -14,7 +14,7 @@ from kbert_core.errors import OptionError
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import Example
-from kbert_lab.training.batches import BATCH, Batches, with_negatives
+from kbert_lab.training.batches import BATCH, Batches
 from kbert_lab.training.devices import join
 from kbert_lab.training.finetune import fit, train
 from kbert_lab.training.options import TrainOptions
@@ -214,14 +214,6 @@ def test_wrong_answers_are_drawn_anew_each_epoch_and_the_same_by_the_same_seed()
     assert set().union(*drawn) == set(range(len(EVERY)))
     assert drawn == read_by_epoch(60, negatives=1)
     assert drawn != read_by_epoch(60, negatives=1, seed=1)
-
-
-def test_without_the_option_and_with_a_large_number_all_are_read():
-    every = list(range(len(EVERY)))
-    assert all(read == every for read in read_by_epoch())
-    assert all(read == every for read in read_by_epoch(negatives=5))
-    random = np.random.default_rng(0)
-    assert with_negatives(CANDIDATES, 100, random) == list(range(len(CANDIDATES)))
 
 
 def test_a_model_trained_so_ranks_answers_and_its_card_says_so(tmp_path):

@@ -17,7 +17,6 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.systems import SYSTEMS, reading_of
 from kbert_lab.data.labelled import Example
-from kbert_lab.training import edits
 from kbert_lab.training.edits import edit_response
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import Recipe
@@ -172,19 +171,6 @@ def test_one_type_is_enough_to_add_and_too_few_to_replace():
     assert [found[group]["n"] for group in ("unseen", "seen")] == [0, 0]
     assert (found["added"]["unseen"]["n"], found["added"]["seen"]["n"]) == (1, 0)
     assert found["added"]["seen"]["right_after"] is None
-
-
-def test_at_most_so_many_triples_are_added(monkeypatch):
-    monkeypatch.setattr(edits, "MOST_ADDED", 3)
-    monkeypatch.setattr(edits, "MOST_INVENTED", 2)
-    texts = [example(f"{a}病", (0, 2, "D")) for a in "子丑寅卯辰巳午"]
-    first, again = Reader(), Reader()
-    response = respond(first, *texts, seen=("辰病", "子病"))
-    found = response["added"]
-    assert (found["unseen"]["n"], found["seen"]["n"]) == (3, 2)
-    assert response["invented"]["D"]["n"] == 2
-    respond(again, *texts, seen=("辰病", "子病"))
-    assert [t.used for t in first.trees] == [t.used for t in again.trees]
 
 
 def test_an_invented_name_is_followed_where_the_exact_span_gets_the_type_of_its_triple():

@@ -12,7 +12,6 @@ from small_data import cut_off, tuning
 from transformers import Trainer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.kbert import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
@@ -53,17 +52,6 @@ def test_a_number_of_steps_is_kept_whatever_the_rows_and_dev_is_scored_at_equal_
     assert report["steps"] == 20
     assert ("edit_response" in report) == knowledge
     assert "steps: 20, one run" in (data / "model" / "README.md").read_text()
-
-
-def test_a_system_trains_its_parameters_at_rates_of_their_own(data, encoder, monkeypatch):
-    still = lambda _, name: 0.0 if "embeddings" in name else 1.0  # noqa: E731
-    monkeypatch.setattr(KBertReader, "rate_of", still)
-    train(tuning(data, encoder=encoder, epochs=1))
-    before = load_file(Path(encoder) / "model.safetensors")
-    after = load_file(data / "model" / "model.safetensors")
-    unchanged = {n for n, own in before.items() if torch.equal(own, after.get(f"bert.{n}", own))}
-    assert {name for name in before if "embeddings" in name} <= unchanged
-    assert not any("attention" in name and "weight" in name for name in unchanged)
 
 
 def test_weights_of_a_model_in_other_files_do_not_stay_beside_a_new_one(tmp_path):

@@ -83,18 +83,10 @@ def pieces():
     return character_tokenizer(TEXTS, word_pieces=100, size=200)
 
 
-def test_without_word_pieces_every_character_is_a_token():
-    assert character_tokenizer(TEXTS).tokenize("高血压CT 3") == ["高", "血", "压", "c", "t", "3"]
-
-
 def test_latin_words_become_pieces_and_chinese_stays_characters(pieces):
     assert pieces.tokenize("患者hypertension CT") == ["患", "者", "hypertension", "ct"]
     assert pieces.tokenize("高tensions") == ["高", "tension", "##s"]
     assert "".join(p.removeprefix("##") for p in pieces.tokenize("cthyper")) == "cthyper"
-
-
-def test_an_unseen_mix_of_known_letters_is_never_unknown(pieces):
-    assert "[UNK]" not in pieces.tokenize("vvv119h")
 
 
 def test_the_size_holds_for_pieces_and_for_all(pieces):
@@ -158,14 +150,6 @@ def words_of(made, item):
                 found.append([at])
             at += 1
     return found
-
-
-def test_the_pieces_of_a_word_go_on_with_it():
-    corpus = encode_passages(["有糖尿病与 hypertensions"], TOKENIZER, max_length=32)
-    tokens = TOKENIZER.convert_ids_to_tokens(corpus.ids.tolist())
-    assert tokens[:6] == ["[CLS]", "有", "糖", "尿", "病", "与"]
-    assert [t.startswith("##") for t in tokens] == corpus.inside.tolist()
-    assert corpus.inside.any()
 
 
 def test_no_word_is_masked_by_half_and_its_tokens_share_their_manner():

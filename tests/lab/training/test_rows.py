@@ -9,7 +9,6 @@ from conftest import tiny_config
 from transformers import BertModel
 
 from kbert_core.checkpoints.checkpoint import load_tokenizer
-from kbert_core.errors import OptionError
 from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -17,12 +16,10 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import IGNORED, Labels
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.reader import Reader
 from kbert_core.tasks import TASKS
 from kbert_lab.data.labelled import Example, labels_of
 from kbert_lab.training.evaluate import tell_of_matches
 from kbert_lab.training.options import Recipe
-from kbert_lab.training.recipe import Augmenter
 from kbert_lab.training.rows import RowMaker
 from kbert_lab.training.vocabulary import character_tokenizer
 
@@ -187,15 +184,6 @@ def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
     assert 20 < hidden < 60
 
 
-def test_mention_dropout_hides_the_mention_and_keeps_its_label():
-    (row,) = drawn(maker(Recipe(mention_dropout=1.0)))
-    assert row.input_ids is not None
-    changed = np.flatnonzero(row.input_ids != np.array(row.row.input_ids))
-    assert len(changed)
-    assert set(changed.tolist()) <= {2, 3, 4}
-    assert target_of(row)[2:5] == [1, 2, 2]
-
-
 def test_names_that_are_no_mention_are_hidden_as_often_as_those_that_are_where_asked():
     graph = KnowledgeGraph([*GRAPH, Triple("有", "类别", "检查")])
 
@@ -217,24 +205,6 @@ def test_names_that_are_no_mention_are_hidden_as_often_as_those_that_are_where_a
     assert false == pytest.approx(true, abs=0.15)  # a random character may be the one it hides
 
 
-def test_a_recipe_without_hidden_mismatches_draws_what_it_always_drew():
-    graph = KnowledgeGraph([*GRAPH, Triple("有", "类别", "检查")])
-    recipe = {"counterfactual": 0.3, "mention_dropout": 0.5, "branch_dropout": 0.2}
-    augment = Augmenter(Recipe(**recipe), READER.config.options, TYPES, tagged=True)
-    (text,) = READER.query([SICK.sentences], graph, READER.config)
-    random = np.random.default_rng(7)
-    augment(text, SICK, random)
-    again = np.random.default_rng(7)
-    # the sentence; the branch of no mention; counterfactual, perhaps the other type or the branch
-    drawn_before = [again.random() for _ in range(3)]
-    if drawn_before[-1] < 0.3:
-        again.integers(1)
-    else:
-        again.random()
-    again.random()  # whether the mention is hidden
-    assert random.random() == again.random()
-
-
 def test_an_epoch_is_the_same_each_time_whatever_was_read_before_and_differs_from_the_next():
     def epochs(made, order):
         rows = {}
@@ -249,16 +219,6 @@ def test_an_epoch_is_the_same_each_time_whatever_was_read_before_and_differs_fro
     first = epochs(made, range(20))
     assert first == epochs(again, reversed(range(20)))
     assert len(set(map(str, first.values()))) > 3
-
-
-def test_a_recipe_needs_a_system_that_grows_trees():
-    class Other(Reader):
-        config_class = ReadConfig
-        read = without = collate = forward = None
-
-    other = Other(ENCODER, READER.tokenizer)
-    with pytest.raises(OptionError, match="can't be trained with a recipe"):
-        RowMaker([SICK], TASKS["ner"], other, LABELS, GRAPH, recipe=Recipe(tree_dropout=0.5))
 
 
 def types_of(examples, graph):

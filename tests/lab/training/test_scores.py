@@ -119,8 +119,3 @@ def test_equal_scores_rank_in_their_order_and_rows_may_be_mixed():
     mixed = ranking_scores(["q", "r", "q", "r"], [False, True, True, False], [0.1, 0.2, 0.3, 0.4])
     assert mixed["mrr"] == pytest.approx((1 + 1 / 2) / 2)
     assert mixed["p_at_1"] == 0.5
-
-
-def test_no_question_with_an_answer_scores_zero():
-    found = ranking_scores(["q", "q"], [False, False], [0.1, 0.2])
-    assert (found["mrr"], found["questions"], found["without_answer"]) == (0.0, 0, 1)

@@ -357,13 +357,6 @@ def test_an_ontology_is_read_in_every_syntax_without_what_says_nothing(ending, m
     assert set(triples(ONTOLOGY, "a.owl")) == FACTS  # which goes by its content
 
 
-def test_a_bad_line_of_n_triples_can_be_left_out():
-    text = '<x:a> <x:b> "c" .\n<x:a> nonsense .\n<x:a> <x:b> "d" .\n'
-    for name in ("a.nt", "a.nq"):
-        assert triples(text, name, skip_bad=True) == [("a", "b", "c"), ("a", "b", "d")]
-        assert error_of(text, name).startswith(f"{name}, statement 2: this isn't RDF (Parser error")
-
-
 @pytest.mark.parametrize(
     ("start", "what"),
     [

@@ -22,7 +22,6 @@ from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.store import store as store_module
 from kbert_lab.graphs.store.importing import Source, import_triples
-from kbert_lab.graphs.store.names import NamesFile, rebuild_names
 from kbert_lab.graphs.store.store import GraphStore
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
@@ -138,14 +137,6 @@ def test_an_entry_isnt_undone_under_a_later_one(store, later):
     assert len(store.graph()) == len([*store.graph().entities()]) == 0
 
 
-def test_what_was_added_again_isnt_doubled_by_an_undo(store):
-    store.apply(Edit("remove", COOK))
-    store.apply(*add(COOK))
-    with pytest.raises(GraphConflict, match="entry 2 can't be undone"):
-        store.undo(2)
-    assert store.graph().triples_of("tim cook") == (COOK,)
-
-
 @pytest.mark.parametrize(
     ("revision", "message"), [(7, "no entry 7"), (1, "undone already"), (0, "nothing to undo")]
 )
@@ -159,14 +150,6 @@ def test_an_undo_that_makes_no_sense_is_refused(store, revision, message):
         store.origin(COOK)
     with pytest.raises(GraphEditError, match="No edits"):
         store.apply()
-
-
-def test_a_graph_stays_as_it_was_got(store):
-    before = store.graph()
-    store.apply(Edit("remove", COMPANY), *add(PEAR))
-    assert before.triples_of("apple") == (COMPANY, PHONES)
-    assert not before.triples_of("pear")
-    assert before.fingerprint != store.graph().fingerprint
 
 
 def test_edits_of_a_session_lie_over_the_file_and_dont_reach_it(store):
@@ -221,20 +204,6 @@ def test_threads_edit_and_read_one_store(store):
 
 
 # The index of names
-
-
-def test_names_indexed_anew_change_nothing(store, path):
-    store.apply(*add(PEAR), Edit("remove", COOK), Edit("switch_off", PHONES))
-    old = store.graph()
-    expected = content(old)
-    assert rebuild_names(path)
-    assert NamesFile.of(sqlite3.connect(path)).revision == store.revision
-    assert content(store.graph()) == expected == content(old)
-    found = find_mentions(["pear tim cook apple"], store.graph())[0]
-    assert [mention.entity for mention in found] == ["pear", "apple"]
-    assert len(list(path.parent.glob("*.names-????????"))) == 1  # the old one is gone
-    store.apply(*add(COOK))
-    assert find_mentions(["Tim Cook"], store.graph())[0] and store.graph().off == {PHONES}
 
 
 @pytest.mark.parametrize("harm", ["gone", "cut", "flipped"])
