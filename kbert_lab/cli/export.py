@@ -43,7 +43,7 @@ def page(
     output: Path,
     language: Literal["en", "zh"] = "en",
 ) -> dict[str, Any]:
-    """Write a page of one text as a file: without knowledge and with it, triples to be switched.
+    """Write a page of one text as a file, its triples to be switched.
 
     It needs no server and no network, as a supplement of a paper does.
 
