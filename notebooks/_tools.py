@@ -65,6 +65,7 @@ def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
         "TOKENIZERS_PARALLELISM": "false",
         "TRANSFORMERS_VERBOSITY": "error",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        **({"KBERT_LANGUAGE": "zh"} if CHINESE else {}),
     }
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
         shell.set_custom_exc((NameError,), _out_of_order)

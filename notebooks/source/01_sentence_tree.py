@@ -148,12 +148,14 @@ print("the same row as by hand:", flat.tokens == line)
 assert flat.tokens == line
 
 # %% [markdown]
-# A flattened tree shows itself in a notebook. The numbers below the tokens are for [the next
-# notebook](02_soft_positions.ipynb).
+# `lab` draws a sentence tree in a cell; run it, and you can switch a branch off, or type another tail with ✎. The numbers
+# below the tokens (*Details*) are for [the next notebook](02_soft_positions.ipynb), and the matrix beside the tree for
+# [the one after it](03_visible_matrix.ipynb).
 
 # %%
-(figure_2,) = flatten([sentence_tree], Words(special=True))
-figure_2
+from kbert_lab.lab.widget import lab
+
+lab("words", graph, sentence)
 
 # %% [markdown]
 # ## What is lost
@@ -204,12 +206,8 @@ for item in beijing.left_out:
 # graph says 类别 · 检查, *kind: examination*, and 部位 · 胃, *part of the body: stomach*.)
 
 # %%
-from kbert_core import Characters, grow_trees
-
 medical = load_graph("demo_kgs/medical_zh.spo")
-both_steps = grow_trees(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
-(chinese,) = flatten(both_steps, Characters(special=True))
-chinese
+lab("characters", medical, "患者行胃镜检查未见异常")
 
 # %% [markdown]
 # ## Exercises

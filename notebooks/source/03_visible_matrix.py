@@ -107,11 +107,18 @@ show(visible_chart(flat, Ablation()), "The visible matrix of Figure 2", width=48
 #
 # ## What a cell forbids
 #
-# Choose a row and a column; `why_visible` names the clause that decides. (The paper's own example is *Apple* and
-# *China*.)
+# Run the next cell and click a cell of the matrix: a sentence says why it is visible or hidden. (The paper's own example is
+# *Apple* and *China*.) A double click blocks a cell or opens it.
 
 # %%
-from _tools import slider
+from kbert_lab.lab.widget import lab
+
+lab("words", figure2, "Tim Cook is visiting Beijing now")
+
+# %% [markdown]
+# In the library `why_visible` names the clause that decides:
+
+# %%
 from kbert_core import why_visible
 
 
@@ -121,9 +128,6 @@ def explain(row, column):
     print(f"{row} {'may' if clause.visible else 'may not'} look at {column}: {clause}")
 
 
-slider(explain, row=tokens, column=list(reversed(tokens)))
-
-# %%
 for row, column in (
     ("Cook", "Apple"),
     ("[CLS]", "Apple"),

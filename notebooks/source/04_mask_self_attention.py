@@ -262,7 +262,8 @@ assert influence(masks["boolean, True and False"], "eager") > 0.1
 #
 # The same arithmetic with weights that were learnt: layer, attention head, a query and a key of zh-mini on 患者有糖尿病史
 # (*the patient has a history of diabetes*). A real layer has several heads; each has a part of $Q$, $K$ and $V$ to
-# itself, here 64 columns of 256 ([zh-mini](../models/zh-mini/README.md) has four heads).
+# itself, here 64 columns of 256 ([zh-mini](../models/zh-mini/README.md) has four heads). Below it `trace.show()` draws
+# the trace: choose *Attention* there for the mean of all layers and heads.
 
 # %%
 from kbert_core import Pipeline
@@ -292,6 +293,9 @@ apart = [cell("病", "史"), cell("者", "有"), cell("史", "类")]  # 类 is o
 
 # %% tags=["test"]
 assert all(abs(one) < 1e-4 for one in apart)
+
+# %%
+trace.show()
 
 # %%
 from _tools import slider

@@ -63,15 +63,14 @@ noisy = with_noise(figure2, ["tim cook"], 2, seed=1, place="before")
 assert noisy.triples_of("tim cook") == (*noise, *own)
 
 # %%
-from kbert_core import InjectionOptions, Words, flatten, grow_trees
+from kbert_core import InjectionOptions
+from kbert_lab.lab.widget import lab
 
-sentence = "Tim Cook is visiting Beijing now"
-trees = grow_trees([sentence], noisy, InjectionOptions(max_triples=3))
-(flat,) = flatten(trees, Words(special=True))
-flat
+three = InjectionOptions(max_triples=3)
+lab("words", noisy, "Tim Cook is visiting Beijing now", options=three)
 
 # %% [markdown]
-# Look at the numbers below the tokens. The soft positions (first) of *is*, *visiting* and the rest are those of the
+# Look at the numbers below the tokens (*Details*). The soft positions (first) of *is*, *visiting* and the rest are those of the
 # sentence, no matter what hangs from Tim Cook. And by the visible matrix only *Tim* and *Cook* see the branches. This
 # is the paper's answer to noise: it can't get past its mention. Does that hold in a trained model?
 #

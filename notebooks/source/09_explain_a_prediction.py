@@ -33,7 +33,7 @@ THREE = InjectionOptions(max_triples=3)
 
 trace = kbert(text, graph=medical, options=THREE, attentions=True)
 plain = kbert(text, graph=NO_KNOWLEDGE)
-trace
+trace.show()
 
 # %% [markdown]
 # And without knowledge:
@@ -159,10 +159,18 @@ assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values
 #
 # ## The smallest edit that flips it
 #
-# A **counterfactual** answers: what would have to change for another prediction? Choose what the graph shall say of 黑便:
+# A **counterfactual** answers: what would have to change for another prediction? Type what the graph shall say of 黑便: ✎ on
+# its branch 类别 症状. The list says of each tail what the model would predict.
 
 # %%
-from _tools import slider
+from kbert_lab.lab.widget import lab
+
+lab(kbert, medical, text, options=THREE)
+
+# %% [markdown]
+# The same in a loop:
+
+# %%
 from kbert_core import Triple
 
 kind = Triple("黑便", "类别", "症状")
@@ -182,9 +190,6 @@ def predicted(tail):
     return [(span.text, span.label, round(span.probability, 2)) for span in spans]
 
 
-slider(predicted, tail=list(KINDS))
-
-# %%
 for tail, english in KINDS.items():
     print(f"{tail} ({english}): {predicted(tail)}")
 

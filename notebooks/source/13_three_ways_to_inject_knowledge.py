@@ -49,6 +49,15 @@ for name, trace in traces.items():
 # | KnowBert | a part of an entity's vector | between two upper layers | every token, through the spans of the text |
 # | Roof-BERT | words in a row of its own | above the top layer | every token |
 # | plain text | words in the row, after the text | at the embeddings | every token |
+#
+# `lab` draws all four. Switch a triple off in each, and see what becomes of the prediction.
+
+# %%
+from IPython.display import display
+
+from kbert_lab.lab.widget import lab
+
+display(*(lab(pipeline, graph, text) for pipeline in systems.values()))
 
 # %%
 import pandas as pd

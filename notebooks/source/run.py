@@ -293,7 +293,7 @@ def solutions(notebook: NotebookNode) -> Iterator[tuple[int, str]]:
 
 
 def _cleaned(outputs: Sequence[NotebookNode], count: int) -> Iterator[NotebookNode]:
-    """Outputs as they are stored: whole streams, and no live controls."""
+    """Outputs as they are stored: whole streams, and of live controls their pictures."""
     joined: list[NotebookNode] = []
     for output in outputs:
         same = joined and output.output_type == joined[-1].output_type == "stream"
@@ -305,8 +305,7 @@ def _cleaned(outputs: Sequence[NotebookNode], count: int) -> Iterator[NotebookNo
         if output.output_type == "execute_result":
             output.execution_count = count
         data = output.get("data", {})
-        if WIDGET in data:
-            data.clear()
+        if data.pop(WIDGET, None) and "text/html" not in data:  # it has no picture of its own
             data["text/html"] = _tools.SLIDER
             data["text/plain"] = re.sub("<.*?>", "", _tools.SLIDER)
         if "image/png" in data:  # a picture's text is its size in pixels
