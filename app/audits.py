@@ -18,13 +18,12 @@ from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error, unpacking
 from kbert_core.knowledge.io.text_lines import lines
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_lab.cli.data import Report
 from kbert_lab.data.sources import ENDINGS
 from kbert_lab.data.tables import Source
 from kbert_lab.lab.texts import t
 from kbert_lab.study.audit import MAX_LENGTH, audit
 from kbert_lab.study.audit_values import Data, plain_tokenizer, read_data
-from kbert_lab.study.verdict import verdict_of
+from kbert_lab.study.verdict import Report, verdict_of
 from kbert_lab.study.whole_file import FileRow, each_row
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"

@@ -1,6 +1,5 @@
 """Data: a labelled file, a graph and a model in; which predictions the graph changes out."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,8 +8,8 @@ import streamlit as st
 from app import audits, services, state
 from app.app_pages.lab_open import choose_encoding, open_dialog, open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget
-from app.app_pages.parts import HEAD, ROW, action, select
-from app.audits import FileSetup, Report
+from app.app_pages.parts import HEAD, ROW, action, select, table
+from app.audits import FileSetup
 from app.background import Look
 from app.state import graph_label
 from kbert_core import KBertError
@@ -20,7 +19,7 @@ from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.styles import CSS
 from kbert_lab.lab.words import AUDIT_SPLIT, TASK_TEXTS
 from kbert_lab.study.audit_values import Data
-from kbert_lab.study.verdict import Level
+from kbert_lab.study.verdict import Level, Report
 from kbert_lab.study.whole_file import FileRow, WholeFile
 
 LEVELS = {
@@ -223,10 +222,13 @@ def show_report(report: Report) -> None:
             icon, colour, level = LEVELS[finding.level]
             said = markdown(view.in_words(finding))
             st.markdown(f":{colour}[{icon} **{t(level)}**]\u2002{said}")
-        label = t("The counts, as `kbert audit` prints them")
+        label = t("The counts, as in `kbert audit --all`")
         with st.expander(label, key="data.counts", on_change="rerun") as counts:
             if counts.open:
-                st.code(replace(report, every=True).text(), language=None)
+                rows = report.rows()
+                columns = {name: [str(row[name] or "") for row in rows] for name in rows[0]}
+                table(columns, most=TALL)
+                st.json({k: v for k, v in report.facts().items() if v}, expanded=1)
 
 
 page()

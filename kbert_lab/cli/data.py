@@ -2,8 +2,7 @@
 
 import logging
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,7 @@ from kbert_core.systems import reader_class
 from kbert_core.text import WordPieces
 from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import columns_of, command, graph_of
-from kbert_lab.cli.output import per_cent, report_text, table
+from kbert_lab.cli.output import report_text, table
 from kbert_lab.data.files import DATA_SETS
 from kbert_lab.data.sources import TASKS, read_present
 from kbert_lab.data.splits import (
@@ -25,75 +24,36 @@ from kbert_lab.data.splits import (
     write_split,
 )
 from kbert_lab.study.audit import MAX_LENGTH, audit
-from kbert_lab.study.audit_values import Audit, Share, plain_tokenizer, read_data
-from kbert_lab.study.verdict import Level, Verdict, verdict_of
+from kbert_lab.study.audit_values import plain_tokenizer, read_data
+from kbert_lab.study.verdict import Level, Report, verdict_of
 
 log = logging.getLogger(__name__)
 
 AUDITED = {**TASKS, "qa": "reading comprehension"}
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
-SHOWN = 5  # examples of what is odd
+SHOWN = 5  # relations
 MOST_FINDINGS = 8  # the first, unless all are asked for
 Data = Annotated[str, {"metavar": "DIR|hf:NAME", "help": DATA_SETS}]
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was counted, and what it means."""
-
-    counts: Audit
-    verdict: Verdict
-    every: bool = False  # whether the text has all findings, and the counts
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; the verdict first."""
-        return {"verdict": self.verdict.as_dict(), **asdict(self.counts)}
-
-    def text(self) -> str:
-        """For reading: what to expect, the verdict, what matters most; or all, and the counts."""
-        audit, verdict = self.counts, self.verdict
-        sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
-        about = f"{audit.data} ({AUDITED[audit.task]}) with {audit.graph}: {sizes}"
-        answers = [answer.in_words() for answer in verdict.answers]
-        most = len(verdict.findings) if self.every else MOST_FINDINGS
-        findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings[:most]]
-        said = [f"{about}\n", *answers, *[""] * bool(answers), verdict.headline.in_words()]
-        if not self.every:
-            more = len(verdict.findings) - len(findings)
-            left_out = f"{more} more finding{'s' * (more != 1)} and the" if more else "The"
-            return "\n".join([*said, *findings, f"{left_out} counts: --all"])
-        splits = {name: dict(_flat(split)) for name, split in audit.splits.items()}
-        counts = dict.fromkeys(chain(splits[audit.held_out], *splits.values()))
-        rows = ({"": count, **{s: splits[s].get(count) for s in splits}} for count in counts)
-        facts: dict[str, Any] = {
-            "no data": audit.missing or None,
-            "texts that stand in two splits": [dict(_flat(leak)) for leak in audit.leaks] or None,
-            "texts labelled in several ways": dict(_flat(audit.conflicts)),
-            "heads of several types": dict(_flat(audit.ambiguity)),
-            "learnt from train": audit.tail_labels or None,
-        }
-        if audit.answers is not None:
-            known = dict(_flat(replace(audit.answers, groups=())))
-            groups = [dict(_flat(group)) for group in audit.answers.groups]
-            facts |= {"gold mentions in the graph": known, "types": groups or None}
-        return "\n".join([*said, *findings, "", *table(rows, shown=0), report_text(facts)])
+def report_text_of(report: Report) -> str:
+    """For reading: what to expect, the verdict, what matters most; or all, and the counts."""
+    audit, verdict = report.counts, report.verdict
+    sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
+    about = f"{audit.data} ({AUDITED[audit.task]}) with {audit.graph}: {sizes}"
+    answers = [answer.in_words() for answer in verdict.answers]
+    most = len(verdict.findings) if report.every else MOST_FINDINGS
+    findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings[:most]]
+    said = [f"{about}\n", *answers, *[""] * bool(answers), verdict.headline.in_words(), *findings]
+    if report.every:
+        rows, facts = report.rows(), report_text(report.facts())
+        return "\n".join([*said, "", *table(rows, shown=0), facts])
+    more = len(verdict.findings) - len(findings)
+    left_out = f"{more} more finding{'s' * (more != 1)} and the" if more else "The"
+    return "\n".join([*said, f"{left_out} counts: --all"])
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The counts in a value, each with its name; of those by label what the graph knows."""
-    if is_dataclass(value) and not isinstance(value, Share):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        value = dict(value[:SHOWN])
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            key = key.replace("_", " ")
-            yield from _flat(part, f"{name}, {key}" if name else key)
-    elif value not in (None, ()) and ("by label" not in name or name.endswith("known")):
-        yield name, per_cent(value) if isinstance(value, float) else value
-
-
-@command("audit", options.COLUMNS, options.GRAPH, text=Report.text)
+@command("audit", options.COLUMNS, options.GRAPH, text=report_text_of)
 def audit_data(
     args: Namespace,
     *,

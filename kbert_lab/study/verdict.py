@@ -5,10 +5,11 @@ whoever says them in another language.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -32,6 +33,7 @@ NOISE = 0.5  # of the matches: with fewer on a mention of their type, most branc
 HARM = 0.5  # points of F1: a dictionary that costs a model more is not to be written over it
 WORTH = 2  # points of F1: a gate that adds as much is worth having
 AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
+SHOWN_EXAMPLES = 5  # of what is odd
 SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 UNKNOWN = 0.02  # of the tokens: more that the model's vocabulary lacks
@@ -104,6 +106,59 @@ class Verdict:
         ]
         answers = [answer.in_words() for answer in self.answers]
         return {"answers": answers, "headline": self.headline.in_words(), "findings": findings}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was counted, and what it means."""
+
+    counts: Audit
+    verdict: Verdict
+    every: bool = False  # whether its text has all findings, and the counts
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; the verdict first."""
+        return {"verdict": self.verdict.as_dict(), **asdict(self.counts)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The counts of the splits: a row each, a column for its name and one per split."""
+        splits = {name: dict(_flat(split)) for name, split in self.counts.splits.items()}
+        counts = dict.fromkeys(chain(splits[self.counts.held_out], *splits.values()))
+        return [{"": count, **{s: splits[s].get(count) for s in splits}} for count in counts]
+
+    def facts(self) -> dict[str, Any]:
+        """The other counts, by name."""
+        audit = self.counts
+        facts: dict[str, Any] = {
+            "no data": audit.missing or None,
+            "texts that stand in two splits": [dict(_flat(leak)) for leak in audit.leaks] or None,
+            "texts labelled in several ways": dict(_flat(audit.conflicts)),
+            "heads of several types": dict(_flat(audit.ambiguity)),
+            "learnt from train": audit.tail_labels or None,
+        }
+        if audit.answers is not None:
+            known = dict(_flat(replace(audit.answers, groups=())))
+            groups = [dict(_flat(group)) for group in audit.answers.groups]
+            facts |= {"gold mentions in the graph": known, "types": groups or None}
+        return facts
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The counts in a value, each with its name; of those by label what the graph knows."""
+    if is_dataclass(value) and not isinstance(value, Share):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        value = dict(value[:SHOWN_EXAMPLES])
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            key = key.replace("_", " ")
+            yield from _flat(part, f"{name}, {key}" if name else key)
+    elif value not in (None, ()) and ("by label" not in name or name.endswith("known")):
+        if isinstance(value, float):
+            value = f"{100 * value:.1f}"
+        elif not isinstance(value, int):
+            value = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        yield name, value
 
 
 def verdict_of(audit: Audit) -> Verdict:

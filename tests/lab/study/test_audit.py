@@ -15,12 +15,11 @@ from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
 from kbert_core.words import Characters
 from kbert_lab import cli
-from kbert_lab.cli.data import Report
 from kbert_lab.data.labelled import Example
 from kbert_lab.study.audit import audit
 from kbert_lab.study.audit_values import Gain, Group, LookedUp, Matches, Share, read_data
 from kbert_lab.study.expected import WAYS, Point, point_of
-from kbert_lab.study.verdict import Level, verdict_of
+from kbert_lab.study.verdict import Level, Report, verdict_of
 
 HEADS = {
     "糖尿病": ("疾病",),
@@ -140,8 +139,8 @@ def test_names_that_may_mean_several_heads_are_counted_and_named():
     assert level(made, "homonyms") is Level.NOTE
     told = "40.0 % of the 5 matches in test have a name that may mean several heads, in 50.0 % of"
     assert told in said(made, "homonyms") and "--one-sense" in said(made, "homonyms")
-    text = " ".join(Report(made, verdict_of(made), every=True).text().split())
-    assert "homonyms, examples, 苹果 苹果(水果), 苹果(公司)" in text
+    counts = {row[""]: row["test"] for row in Report(made, verdict_of(made)).rows()}
+    assert counts["homonyms, examples, 苹果"] == "苹果(水果), 苹果(公司)"
     assert "homonyms" not in {finding.kind for finding in verdict_of(audited()).findings}
     options = InjectionOptions(strategy="rare", one_sense=True)
     chosen = audited({"train": FRUIT}, SENSES, "pair", options=options)
