@@ -26,7 +26,7 @@ from kbert_lab.lab.scene import CHARACTERS, NO_MODEL, WORDS, Scene
 from kbert_lab.lab.session import NO_TASK, Reads, Replaced, Session
 from kbert_lab.lab.texts import language, t
 from kbert_lab.lab.views.model_facts import option_name
-from kbert_lab.lab.words import SPOKEN
+from kbert_lab.lab.words import READERS, SPOKEN
 
 PLAIN_TEXT = "plain-text"  # the system that writes triples after the text
 MOST_LOOKED_AT = 200  # triples of a graph, to see which script it is in
@@ -56,8 +56,7 @@ class Offer:
         return {
             **english,
             **{i.path: option_name(i) for i in self.models if i.task not in TASKS},
-            WORDS: t("No model: words as tokens"),
-            CHARACTERS: t("No model: characters as tokens"),
+            **{name: t(text) for name, text in READERS.items()},
         }
 
     def reads(self, model: str) -> Reads:

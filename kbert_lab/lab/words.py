@@ -86,6 +86,11 @@ OPTIONS_STRATEGY = {
     "rare": N_("those with the rarest relations"),
 }
 
+READERS = {  # of a text, where no model reads it; see kbert_lab.lab.scene
+    "words": N_("No model: words as tokens"),
+    "characters": N_("No model: characters as tokens"),
+}
+
 RULE_TEXTS = {
     "OFF": N_("switched off"),
     "RELATION": N_("relation not used"),

@@ -52,84 +52,60 @@ class TripleRow:
         if self.in_vectors and not self.rules:
             counts = self.triple.relation == COUNT
             return t("in a vector" if self.used else "sets the prior" if counts else "in no vector")
-        if self.used and self.beside:
+        rule = t(RULE_TEXTS[self.rules[0].name]) if self.rules else t("not injected")
+        if not self.used:
+            return rule
+        if self.beside:
             return t("read")
-        if self.used and self.moved_up:
+        if self.moved_up:
             return t("injected, moved up")
-        if self.used and self.used < self.mentions:
-            rule = t(RULE_TEXTS[self.rules[0].name]) if self.rules else ""
+        if self.used < self.mentions:
             text = N_("injected at {used} of {mentions} mentions; else {rule}")
             return t(text, used=self.used, mentions=self.mentions, rule=rule)
-        if self.used:
-            return t("injected")
-        if self.rules:
-            return t(RULE_TEXTS[self.rules[0].name])
-        return t("not injected")
+        return t("injected")
 
 
 def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[TripleRow, ...]:
-    """List the triples of every entity named, in reading and graph order."""
-    if isinstance(trace.reading, KnowBertReading):
-        return _rows_in_vectors(trace, graph)
-    used, beside = Counter(trace.used), isinstance(trace.reading, RoofReading)
-    over_before = (
-        {item.triple for _, item in before.reading.left_out if item.rule is Rule.LIMIT}
-        if before is not None
-        else set()
-    )
+    """List the triples of every entity named, in reading and graph order.
+
+    Of a system that makes entity vectors of triples, those in a vector or off come first.
+    """
+    reading = trace.reading
+    in_vectors, beside = isinstance(reading, KnowBertReading), isinstance(reading, RoofReading)
+    used = Counter([own.triple for own in reading.facts] if in_vectors else trace.used)
+    mentions = Counter(entity for own in reading.mentions for entity in own.entities)
+    if in_vectors:
+        options, bases = reading.config.options, reading.config.bases
+        for entity in entities_named(reading.sentences, graph, options, bases):
+            if entity in mentions:  # in an order that doesn't change with what is on
+                mentions[entity] = mentions.pop(entity)
+            elif not all(map(graph.is_on, graph.triples_of(entity))):
+                mentions[entity] = 1  # no candidate any more, and to be switched on again
+    left_out = [] if in_vectors else [item for _, item in reading.left_out]
+    over = [] if before is None else [item for _, item in before.reading.left_out]
+    over_before = {item.triple for item in over if item.rule is Rule.LIMIT}
+    nodes = trace.tree.nodes if isinstance(trace, KBertTrace) else ()
+    branches = [branch for node in nodes for branch in node.branches]
+    reasons = {own.triple: own.reason for own in (*reversed(left_out), *branches) if own.reason}
     rules: dict[Triple, dict[Rule, None]] = {}
-    reasons: dict[Triple, Reason] = {}
-    for _, item in trace.reading.left_out:
+    for item in left_out:
         rules.setdefault(item.triple, {})[item.rule] = None
-        if item.reason is not None:
-            reasons.setdefault(item.triple, item.reason)
-    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
-    nodes = () if beside else trace.tree.nodes
-    for branch in (branch for node in nodes for branch in node.branches):
-        if branch.reason is not None:
-            reasons[branch.triple] = branch.reason
-    rows = []
-    for entity, count in mentions.items():
-        for triple in graph.triples_of(entity):
-            times = used[triple]
-            rows.append(
-                TripleRow(
-                    triple,
-                    graph.is_on(triple),
-                    times,
-                    count,
-                    tuple(rules.get(triple, ())),
-                    bool(times) and triple in over_before,
-                    reasons.get(triple),
-                    beside=beside,
-                )
-            )
-    return tuple(rows)
-
-
-def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
-    """Of a system that makes entity vectors of triples: first those in a vector or off."""
-    used = Counter(fact.triple for fact in trace.reading.facts)
-    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
-    config, texts = trace.reading.config, trace.reading.sentences
-    for entity in entities_named(texts, graph, config.options, config.bases):
-        if entity in mentions:  # in an order that doesn't change with what is on
-            mentions[entity] = mentions.pop(entity)
-        elif not all(map(graph.is_on, graph.triples_of(entity))):
-            mentions[entity] = 1  # no candidate any more, and to be switched on again
     rows = [
         TripleRow(
             triple,
-            graph.is_on(triple),
+            on := graph.is_on(triple),
             used[triple],
             count,
-            () if graph.is_on(triple) else (Rule.OFF,),
-            in_vectors=True,
+            tuple(rules.get(triple, () if on else (Rule.OFF,))),
+            used[triple] > 0 and triple in over_before,
+            reasons.get(triple),
+            in_vectors,
+            beside,
         )
         for entity, count in mentions.items()
         for triple in graph.triples_of(entity)
     ]
-    return tuple(sorted(rows, key=lambda row: not (row.used or row.rules)))
+    return tuple(sorted(rows, key=lambda row: in_vectors and not (row.used or row.rules)))
 
 
 def entities_of(trace: Any) -> set[str]:

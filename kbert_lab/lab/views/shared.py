@@ -6,14 +6,14 @@ from kbert_core.kbert.kbert import KBertTrace
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
+from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import N_, listed, t
 from kbert_lab.lab.views.html import rendered, scrolling
 from kbert_lab.lab.views.interventions import describe as describe_intervention
 from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.views.prediction import Place
 from kbert_lab.lab.views.tree import ablated
-from kbert_lab.lab.words import OPTIONS_STRATEGY
+from kbert_lab.lab.words import OPTIONS_STRATEGY, READERS
 
 
 def edits_html(edits: Sequence[Edit]) -> str:
@@ -30,11 +30,7 @@ def how_it_is_read(scene: Scene) -> list[str]:
 
 def model_name(model: str) -> str:
     """What a model, or a reader without one, is called."""
-    readers = {
-        WORDS: N_("No model: words as tokens"),
-        CHARACTERS: N_("No model: characters as tokens"),
-    }
-    return t(readers[model]) if model in readers else model
+    return t(READERS.get(model, model))
 
 
 def _options(options: InjectionOptions) -> list[str]:
