@@ -10,8 +10,7 @@ from kbert_core.checkpoints.checkpoint import device_named
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import refusal, t, without_folders
 from kbert_lab.lab.views import model_facts
-from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.html import CSS, markdown
 from kbert_lab.lab.words import TASK_TEXTS
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")

@@ -15,8 +15,7 @@ from app.state import graph_label
 from kbert_core import KBertError
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import data as view
-from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.html import CSS, markdown
 from kbert_lab.lab.words import AUDIT_SPLIT, TASK_TEXTS
 from kbert_lab.study.audit_values import Data
 from kbert_lab.study.verdict import Level, Report

@@ -10,8 +10,7 @@ from app.state import KEEP
 from kbert_core import KBertError
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.texts import N_, listed, t, tn
-from kbert_lab.lab.views.html import markdown, shorten
-from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.html import CSS, markdown, shorten
 
 PARTS = {  # its icon, its name, what it does
     "effects": (

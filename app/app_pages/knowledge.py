@@ -22,8 +22,7 @@ from app.state import KEEP
 from kbert_lab.lab.commands import ChooseGraph, Redo, Undo
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import history
-from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.html import CSS, markdown
 
 VIEWS = {  # what each is called, and what draws it
     "triples": (N_("Triples"), triples_view),

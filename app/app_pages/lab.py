@@ -44,8 +44,7 @@ from kbert_lab.lab.scene import NO_MODEL, Scene, ablatable, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import model_facts
-from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.html import CSS, markdown
 from kbert_lab.lab.views.tree import reads_as
 from kbert_lab.lab.words import NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
 

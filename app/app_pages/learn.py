@@ -14,9 +14,8 @@ from kbert_core.kbert.visible import FULL
 from kbert_lab.lab.selection import Selection, marks_of
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import lessons, matrix
-from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.html import CSS, markdown
 from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise, Setting
-from kbert_lab.lab.views.styles import CSS
 
 ss = st.session_state
 

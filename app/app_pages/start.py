@@ -6,9 +6,8 @@ from app import services, state
 from kbert_lab.lab.commands import Compare
 from kbert_lab.lab.examples import FIRST, SCENES, Example, StartScene
 from kbert_lab.lab.texts import language, t
-from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.html import CSS, markdown
 from kbert_lab.lab.views.start import picture_html
-from kbert_lab.lab.views.styles import CSS
 
 ss = st.session_state
 

@@ -28,9 +28,8 @@ from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import clauses, language, t
 from kbert_lab.lab.views import matrix, prediction
-from kbert_lab.lab.views.html import escape
+from kbert_lab.lab.views.html import CSS, escape
 from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name
-from kbert_lab.lab.views.styles import CSS
 from kbert_lab.lab.views.tree import summary, tree_html, tree_view
 from kbert_lab.lab.views.why import in_browser, share_of_layers, visible_in
 

@@ -17,9 +17,8 @@ from kbert_lab.explain.counterfactuals import MOST_READ, Counterfactual, Counter
 from kbert_lab.explain.influence import Influence
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import N_, listed, sentences, t, tn
-from kbert_lab.lab.views.html import escape, plain
+from kbert_lab.lab.views.html import BRANCH, CHANGED, ENTITY_TINTS, TRUNK, escape, faint, plain
 from kbert_lab.lab.views.prediction import percent
-from kbert_lab.lab.views.styles import BRANCH, CHANGED, ENTITY_TINTS, TRUNK, faint
 from kbert_lab.lab.views.targets import answer_name
 
 COLUMNS = {  # of the table of effects, and what each says

@@ -1,4 +1,4 @@
-"""Escaping: every text that people or files give goes through here.
+"""Escaping, templates and colours: every text that people or files give goes through here.
 
 What is more than a few tags stands in templates beside the views, which escape what they are given.
 """
@@ -12,7 +12,15 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 from jinja2.ext import Extension
 
+from kbert_lab.lab.drawings import source
 from kbert_lab.lab.texts import refusal, t
+
+# Colours that drawings and charts share. Roles are Okabe and Ito's.
+TRUNK = "#0072B2"
+BRANCH = "#E69F00"
+LINK = "#009E73"
+CHANGED = "#CC79A7"
+ENTITY_TINTS = ("#009E73", "#56B4E9", "#D55E00", "#F0E442", "#8A7FBF", "#7F8C8D")
 
 
 class _Unbroken(Extension):
@@ -102,3 +110,12 @@ def _visible(character: str) -> str:
     ):
         return f"U+{ord(character):04X}"
     return character
+
+
+def faint(colour: str, share: float) -> str:
+    """A colour of which only a share is seen."""
+    red, green, blue = bytes.fromhex(colour[1:])
+    return f"rgba({red},{green},{blue},{share})"
+
+
+CSS = f"<style>\n{source('page.css')}{source('start.css')}\n</style>\n"

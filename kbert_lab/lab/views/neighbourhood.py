@@ -13,10 +13,9 @@ from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
 from kbert_lab.lab.selection import FIELDS, code_of
-from kbert_lab.lab.views.html import shorten
+from kbert_lab.lab.views.html import BRANCH, ENTITY_TINTS, TRUNK, shorten
 from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.names import gloss, with_glosses
-from kbert_lab.lab.views.styles import BRANCH, ENTITY_TINTS, TRUNK
 
 LONGEST = 22  # characters of a label
 MOST = 80  # triples drawn; the table has them all

@@ -19,8 +19,7 @@ from kbert_core.tasks import (
 from kbert_core.tasks.ner import LabelledToken
 from kbert_lab.lab.models import ModelInfo, type_name
 from kbert_lab.lab.texts import N_, clauses, listed, t
-from kbert_lab.lab.views.html import escape, rendered, scrolling
-from kbert_lab.lab.views.styles import ENTITY_TINTS
+from kbert_lab.lab.views.html import ENTITY_TINTS, escape, rendered, scrolling
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 FOLDED = 50  # characters of a text that stands once where nothing in it changed

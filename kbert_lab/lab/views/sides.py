@@ -18,11 +18,10 @@ from kbert_lab.lab.comparing import Panel
 from kbert_lab.lab.scene import NO_GRAPH, Scene
 from kbert_lab.lab.selection import code_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
-from kbert_lab.lab.views.html import plain
+from kbert_lab.lab.views.html import TRUNK, plain
 from kbert_lab.lab.views.knowledge import NO_NAME, TripleRow
 from kbert_lab.lab.views.matrix import Status, row_of
 from kbert_lab.lab.views.prediction import percent
-from kbert_lab.lab.views.styles import TRUNK
 from kbert_lab.lab.views.tree import BranchView, NodeView, TokenView, TreeView, ablated, tree_view
 from kbert_lab.lab.words import SIDES_SYSTEM
 from kbert_lab.lab.written import Identity

@@ -15,8 +15,7 @@ from kbert_core.words import Characters, Words
 from kbert_lab.lab.examples import Example, Said, StartScene
 from kbert_lab.lab.models import type_name
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views.html import rendered
-from kbert_lab.lab.views.styles import BRANCH, TRUNK
+from kbert_lab.lab.views.html import BRANCH, TRUNK, rendered
 from kbert_lab.lab.views.tree import Laid, tree_html, tree_view
 from kbert_lab.lab.words import ENGLISH
 

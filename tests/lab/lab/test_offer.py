@@ -55,6 +55,17 @@ def test_a_text_is_read_by_the_chosen_model_or_by_one_that_knows_its_script(
     assert Path(offer.reader(begun(offer, model), [text])).name == reads
 
 
+@pytest.mark.parametrize(
+    ("model", "text", "systems"),
+    [
+        ("medical-ner-kbert", ZH, ["k-bert", "knowbert", "roof-bert", "plain-text"]),
+        ("ner-en", EN, ["k-bert", "plain-text"]),  # no other English model names entities
+    ],
+)
+def test_a_text_is_read_by_every_system_that_has_a_model_for_it(offer, model, text, systems):
+    assert list(offer.systems(begun(offer, model, text=text).scene())) == systems
+
+
 @pytest.mark.parametrize(("text", "reads"), [(ZH, CHARACTERS), (EN, "ner-en")])
 def test_where_no_model_knows_a_text_it_is_only_cut(offer, text, reads):
     english = Offer(tuple(info for info in offer.models if info.folder == "ner-en"))
