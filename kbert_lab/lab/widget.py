@@ -142,8 +142,9 @@ class LabWidget(anywidget.AnyWidget):
             case {"do": "undo"}:
                 self.do(Undo())
             case {"do": "link", "looks": looks, "at": at}:
-                cell = identity_of(looks), identity_of(at)
-                self.do(Intervene(turned(self.trace, 0, cell)))
+                if not self._fixed:
+                    cell = identity_of(looks), identity_of(at)
+                    self.do(Intervene(turned(self.trace, 0, cell)))
             case _:
                 self.do(command_of(message))
 

@@ -116,8 +116,11 @@ def test_a_trace_is_shown_to_be_looked_at_and_not_edited(kbert, medical):
     html = shown.view["tree"]["html"]
     assert "kb-switch" not in html and "data-name" in html
     assert "lab(pipeline, graph, text)" in shown.view["said"]
-    send(shown, do="token", token=shown.view["matrix"]["identities"][5])
+    looks, at = (shown.view["matrix"]["identities"][i] for i in (5, 6))
+    send(shown, do="token", token=looks)
     assert shown.view["matrix"]["token"] == 5
+    send(shown, do="link", looks=looks, at=at)
+    assert shown.session.standing == () and "Before" not in shown.view["prediction"]
     assert shown.prediction == kbert(TEXT, graph=medical).prediction
 
 
