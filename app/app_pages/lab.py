@@ -53,25 +53,15 @@ NAMES = {  # of a task's two texts
     "rank": (N_("Question"), N_("Candidate answer")),
     "qa": (N_("Question"), N_("Paragraph")),
 }
-HINTS = {  # what to do first, and why: in the tree, or in the table
-    ("turned off", True): N_(
+HINTS = {  # what to do first, and why
+    "turned off": N_(
         "Without the triple “{triple}” the model predicts something else. Switch it off on its "
         "branch."
     ),
-    ("changed", True): N_(
-        "The prediction follows the triple “{triple}”. Change its tail to “{tail}” with the ✎ on "
-        "its branch."
-    ),
-    ("changed", False): N_(
-        "The prediction follows the triple “{triple}”. Change its tail to “{tail}” in the table."
-    ),
-    ("any", True): N_(
-        "The model reads the sentence together with the triples that hang from its names. Switch "
-        "one off, and see what it predicts without."
-    ),
-    ("any", False): N_(
-        "The model reads the sentence together with the triples in the table. Untick one, and see "
-        "what it predicts without."
+    "changed": N_("The prediction follows the triple “{triple}”. Change its tail to “{tail}”."),
+    "any": N_(
+        "The model reads the sentence together with the triples of its names. Switch one off, and "
+        "see what it predicts without."
     ),
 }
 TEXTS = ("lab.text", "lab.text_b")  # their fields
@@ -246,12 +236,12 @@ def notes() -> None:
             name = services.model_info(other).name
             label = t("Read it with {model}", model=markdown(name))
             action(label, "lab.read_with", state.redrawn, state.read_with, other, icon="translate")
-    hint, names = ("any", services.has_trees(now)), {}
+    hint, names = "any", {}
     example = state.current_example()
     if not state.session().history.steps and example and example.turn:
         triple, tail = example.turn
         if now.has_model and Path(now.model).name == example.model:  # it was chosen for this one
-            hint = ("turned off" if tail is None else "changed", hint[1])
+            hint = "turned off" if tail is None else "changed"
             names = {"triple": reads_as(triple), "tail": tail}
     st.markdown(f":material/lightbulb: {markdown(t(HINTS[hint], **names))}")
 

@@ -77,8 +77,9 @@ def title() -> None:
             on_click=lambda: state.act(Intervene(PRESETS[ss["lab.iv_preset"]])),
             icon=":material/tune:",
         )
-        how: dict[str, Any] = {"icon": "clear_all", "disabled": not state.session().standing}
-        action(t(IV_TEXTS["clear"]), "lab.iv_clear", state.act, Intervene(()), **how)
+        if state.session().standing:
+            label = t(IV_TEXTS["clear"])
+            action(label, "lab.iv_clear", state.act, Intervene(()), icon="clear_all")
 
 
 def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
@@ -86,15 +87,8 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
     row, cell = trace.rows[window], state.selection().cell
     kinds = interventions.scopes(row, cell) if cell else {}
     if not kinds:
-        alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
-        st.caption(
-            t(
-                "A token always sees itself; choose another cell."
-                if alone
-                else "Click a cell of the matrix to block or open it, its branch or its mention's "
-                "link, or take a preset."
-            )
-        )
+        if cell is not None and cell[0] == cell[1] and cell[0] in row.identities:
+            st.caption(t("A token always sees itself; choose another cell."))
         return
     named = lambda kind: interventions.scope_name(kinds[kind], row)  # noqa: E731
     scope = kinds[select(t("What"), list(kinds), "lab.iv_scope", named, width="stretch")]

@@ -75,9 +75,12 @@ def knowledge_panel(
         follow_triple(rows)
     refused("lab.tree_problem")  # where no tree is drawn
     refused("lab.problem")
-    last_edit(log, rows, trace, before)
+    said = [*last_edit(log, rows, trace, before), *state_of_knowledge(rows)]
+    if said:
+        st.caption(markdown(sentences(said)))
+    if rows and services.has_trees(now) and not any(row.used for row in rows):
+        nothing_injected(now, graph)
     add_form(trace)
-    state_of_knowledge(now, graph, rows)
 
 
 def triple_table(rows: tuple[TripleRow, ...], columns: Sequence[Column]) -> None:
@@ -186,11 +189,11 @@ def add_form(trace: Any) -> None:
 # What is said of them
 
 
-def last_edit(log: AnyLog, rows: tuple[TripleRow, ...], trace: Any, before: Any) -> None:
-    """Say what the last edit did, and what moved up because of it."""
+def last_edit(log: AnyLog, rows: tuple[TripleRow, ...], trace: Any, before: Any) -> list[str]:
+    """What the last edit did, and what moved up because of it."""
     step = state.session().last_step(state.session().graph)
     if step is None or not isinstance(step.what, Edited):
-        return
+        return []
     said = [t("Last edit: {what}.", what=history.step(log, step))]
     if moved := knowledge.moved_up(rows):
         said.append(t("{triples} took the free place.", triples=listed(moved)))
@@ -199,7 +202,7 @@ def last_edit(log: AnyLog, rows: tuple[TripleRow, ...], trace: Any, before: Any)
         heads |= knowledge.entities_of(before)
     if step.what.edits and heads.isdisjoint(heads_of(step.what.edits)):
         said.append(t("It does not concern this sentence."))
-    st.caption(markdown(sentences(said)))
+    return said
 
 
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
@@ -218,20 +221,23 @@ def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
         st.caption(t("Add a triple whose head is in the sentence, and it gets a branch."))
 
 
-def state_of_knowledge(now: Scene, graph: KnowledgeGraph, rows: tuple[TripleRow, ...]) -> None:
-    """Say what was left out and by which rule; and where nothing is injected."""
+def state_of_knowledge(rows: tuple[TripleRow, ...]) -> list[str]:
+    """How many triples are read, and what was left out by which rule."""
     if not rows:
-        return
+        return []
     counts = {"used": sum(1 for row in rows if row.used), "total": len(rows)}
     said = [t("{used} of {total} triples are read.", **counts)]
     if left := knowledge.left_out(rows):
         text = N_("{count} {rule}")
         named = (t(text, count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in left.items())
         said.append(t("Left out: {what}.", what=listed(named)))
-    st.caption(markdown(sentences(said)))
-    if not counts["used"] and services.has_trees(now):
-        said = [t("No triple is injected: this is the same as BERT without a graph.")]
-        if now.has_model:
-            delta = f"{services.difference_from_bert(now, graph):g}"
-            said.append(t("Checked against the run with an empty graph: Δ = {delta}.", delta=delta))
-        st.info(sentences(said), icon=":material/equal:")
+    return said
+
+
+def nothing_injected(now: Scene, graph: KnowledgeGraph) -> None:
+    """Say what the text is read as where no triple of its names is injected."""
+    said = [t("No triple is injected: this is the same as BERT without a graph.")]
+    if now.has_model:
+        delta = f"{services.difference_from_bert(now, graph):g}"
+        said.append(t("Checked against the run with an empty graph: Δ = {delta}.", delta=delta))
+    st.info(sentences(said), icon=":material/equal:")

@@ -6,7 +6,7 @@ from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
-from app.app_pages.parts import action, download, graph_download, told_once
+from app.app_pages.parts import action, download, told_once
 from app.sharing import Shown, Waits
 from app.state import KEY
 from kbert_core import KBertError
@@ -144,7 +144,7 @@ def share_and_keep() -> None:
 
 
 def _share() -> None:
-    """The link, the session file, files of the page and of the graph."""
+    """The link, the session file, and the page as a file."""
     scene = state.scene()
     if any(is_blank(text) or len(text) > services.LONGEST_TEXT for text in scene.sentences):
         st.error(t("Write a text that can be read; then there is something to share."))
@@ -157,9 +157,6 @@ def _share() -> None:
     with st.container(horizontal=True, gap="xsmall"):
         _session_file(scene)
         _page_files(scene)
-        name = sharing.file_name(scene, "graph", ".spo")
-        graph = state.session().graph_of(scene)
-        graph_download(graph, N_("The edited graph, .spo"), key="lab.keep_graph", file_name=name)
     st.file_uploader(
         t("Open a session file (.kbert.json)"),
         type=["json"],

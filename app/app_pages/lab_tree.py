@@ -55,7 +55,7 @@ def tree_panel(
 
 
 def selection_bar(flat: FlatTree) -> None:
-    """What is chosen, and the button that lets it go; of one height, so that nothing jumps."""
+    """What is chosen, and the button that lets it go; in a line of one height."""
     chosen = state.selection()
     said = (
         t("Click a token to see which tokens it sees.")
@@ -67,9 +67,10 @@ def selection_bar(flat: FlatTree) -> None:
 
 
 def clear_button(key: str) -> None:
-    """Let go of what is chosen."""
-    how = {"type": "tertiary", "disabled": state.selection().empty, "help": t("Choose nothing")}
-    action(t("Clear"), key, drawn.select, ClearSelection(), **how)
+    """Let go of what is chosen, if anything is."""
+    if not state.selection().empty:
+        how = {"type": "tertiary", "help": t("Choose nothing")}
+        action(t("Clear"), key, drawn.select, ClearSelection(), **how)
 
 
 def refused(key: str) -> None:
