@@ -41,13 +41,10 @@ def choose_window(count: int) -> int:
     return window
 
 
-def hear(sent: Mapping[str, Any], refused: str = "lab.tree_problem") -> None:
+def hear(sent: Mapping[str, Any]) -> None:
     """Do what is meant by what a drawing of the Lab sends.
 
     A click on a triple that is gone, from before another, is idle.
-
-    Args:
-        refused: under which key is kept why that can't be.
     """
     if sent["do"] == "ask":  # about a branch's tails; the page answers
         ss["lab.asked"] = (sent["request"], Triple(*sent["triple"]), tuple(sent["tails"]))
@@ -58,4 +55,4 @@ def hear(sent: Mapping[str, Any], refused: str = "lab.tree_problem") -> None:
     if not isinstance(command, Switch | ReplaceTail):
         select(command)
     elif isinstance(command, ReplaceTail) or command.triples[0] in state.graph():
-        state.act(command, refused)
+        state.act(command)

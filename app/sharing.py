@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -25,7 +25,7 @@ from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.page.file import Page, Side
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene
 from kbert_lab.lab.session import AUTO, NO_TASK, VIEWS, Session
-from kbert_lab.lab.share import PARAMETER, Shared, ShareError, from_link, to_link
+from kbert_lab.lab.share import PARAMETER, Shared, ShareError, Shown, Waits, from_link, to_link
 from kbert_lab.lab.texts import N_, refusal, t
 from kbert_lab.lab.views.heads import map_name
 from kbert_lab.lab.views.matrix import picked
@@ -161,7 +161,7 @@ def query() -> dict[str, str]:
         return spoken
     if isinstance(opened := state.session().workspace, OpenWorkspace):
         found[state.KEY] = opened.key
-    if PARAMETER in asked and arrival() is not None:
+    if PARAMETER in asked and state.session().arrival is not None:
         found[PARAMETER] = asked[PARAMETER]
     example = state.current_example()
     if example and example.key == asked.get("example") and not state.log().done:
@@ -176,7 +176,7 @@ def link_back() -> str | None:
     """
     if ss.get("lab.left") == "":
         return str(ss.pop("lab.left"))
-    begun = "session" in ss and not isinstance(arrival(), Waits)
+    begun = "session" in ss and not isinstance(state.session().arrival, Waits)
     if begun and (state.log().done or state.current_example() is None):
         with suppress(ShareError):  # it is too long, or half a character
             return to_link(with_triples(shared()))
@@ -202,36 +202,13 @@ def begin_anew() -> None:
 # Back
 
 
-@dataclass(frozen=True)
-class Waits:
-    """What was shared, and can't be shown before its graph is here."""
-
-    shared: Shared
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What was shared, and stands on the page."""
-
-    scene: Scene  # as it was put there
-    notes: tuple[str, ...]  # what of it could not be had here
-    card: bool = False  # whether it is first seen as a card
-
-
-def arrival() -> Waits | Shown | None:
-    """What of a link or a file the page shows, as long as it does."""
-    found = ss.get("lab.arrival")
-    gone = isinstance(found, Shown) and found.scene != state.scene()
-    return None if gone else found
-
-
 def arrive() -> None:
     """Take what the address brings, once; and what waits, as soon as its graph is here."""
     value = st.query_params.get(PARAMETER)
     if value is not None and value != ss.get("lab.link_taken"):
         ss["lab.link_taken"] = value
         attempt(lambda: take(from_link(value), card=True))
-    elif isinstance(now := arrival(), Waits):
+    elif isinstance(now := state.session().arrival, Waits):
         attempt(lambda: take(now.shared))
 
 
@@ -240,7 +217,7 @@ def attempt(take_it: Callable[[], None]) -> None:
     try:
         take_it()
     except KBertError as error:
-        ss["lab.arrival"] = None
+        leave()
         state.tell(refusal(error))
 
 
@@ -273,28 +250,31 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None, *, card: bool = Fa
         opened = OpenedGraph(graph, source=graph.name, own=True)
         name = state.take_graph(opened, choose=False)
     if name is None:
-        ss["lab.arrival"] = Waits(shared)
+        _arrived(Waits(shared))
     else:
         notes += _put(shared, name)
-        ss["lab.arrival"] = Shown(state.scene(), tuple(notes), card)
+        _arrived(Shown(state.scene(), tuple(notes), card))
+
+
+def _arrived(what: Waits | Shown | None) -> None:
+    state.put(replace(state.session(), arrived=what))
 
 
 def leave() -> None:
     """Callback: wait no longer; the page is as it was before."""
-    ss["lab.arrival"] = None
+    _arrived(None)
 
 
-def read_otherwise() -> None:
+def read_otherwise(shared: Shared) -> None:
     """Callback: read the text that waits with the graph that is chosen here, without edits."""
-    shared: Shared = ss["lab.arrival"].shared
     here = GraphRef.of(state.base())
     scene = replace(shared.scene, graph=here, edits=state.scene().edits)
     take(Shared(scene, shared.task))
 
 
-def open_card() -> None:
+def open_card(card: Shown) -> None:
     """Callback: go on from the card to the Lab."""
-    ss["lab.arrival"] = replace(ss["lab.arrival"], card=False)
+    _arrived(replace(card, card=False))
 
 
 _EMPTY = KnowledgeGraph().fingerprint
@@ -376,7 +356,6 @@ def _put(shared: Shared, graph: str) -> Sequence[str]:
     panels = (replace(one, model=_path_of(one.model, task) or "") for one in shared.panels)
     now = replace(now, views=views, window=shared.window, panels=tuple(panels) or now.panels)
     state.put(now.intervene(scene.interventions))
-    ss.pop("lab.problem", None)
     return notes
 
 

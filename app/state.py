@@ -68,24 +68,20 @@ def put(new: Session) -> None:
     ss["session"] = new
 
 
-def dispatch(command: Command, refused: str = "lab.problem") -> bool:
-    """Do what a visitor wants, or keep why it can't be done; return whether it was.
-
-    Args:
-        refused: the key under which the page finds the reason.
-    """
+def dispatch(command: Command) -> bool:
+    """Do what a visitor wants, or keep why it can't be done; return whether it was."""
     new, error = apply(session(), command)
-    if error is not None:
-        ss[refused] = said(error)
-        return False
-    ss.pop(refused, None)
+    ss["lab.problem"] = said(error) if error else ""
+    if isinstance(error, GraphConflict) and isinstance(command, MakeEdits):  # others were first
+        what = clauses(map(describe, command.edits))
+        ss["lab.problem"] += " " + t("Your edit was not made: {what}.", what=what)
     put(new)
-    return True
+    return error is None
 
 
-def act(command: Command, refused: str = "lab.problem") -> None:
+def act(command: Command) -> None:
     """Do what a visitor wants, and draw what it concerns; in a callback only."""
-    redrawn(dispatch, command, refused)
+    redrawn(dispatch, command)
 
 
 def redrawn(do: Callable[..., object], *args: Any) -> None:
@@ -197,7 +193,6 @@ def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> 
 def put_sentences(sentences: tuple[str, ...]) -> None:
     """Put another text on the page, or two, for the same model and graph."""
     put(session().with_text(*sentences))
-    ss["lab.arrival"] = None  # nothing waits any longer
 
 
 def write(texts: tuple[str, ...]) -> None:
@@ -306,16 +301,7 @@ def graph() -> KnowledgeGraph:
 
 def commit(*edits: Edit) -> bool:
     """Make edits as one step, or say why they can't be made; return whether they were."""
-    new, error = apply(session(), MakeEdits(edits))
-    if error is None:
-        ss.pop("lab.problem", None)
-        put(new)
-        return True
-    ss["lab.problem"] = said(error)
-    if isinstance(error, GraphConflict):  # others were first
-        what = clauses(map(describe, edits))
-        ss["lab.problem"] += " " + t("Your edit was not made: {what}.", what=what)
-    return False
+    return dispatch(MakeEdits(edits))
 
 
 # Workspaces
@@ -483,7 +469,6 @@ def may_close(name: str) -> bool:
 def close_graph(name: str) -> None:
     """Callback: let go of a graph that was opened, and of the edits made to it."""
     dispatch(CloseGraph(name))
-    ss.pop("lab.problem", None)
 
 
 def take_model(path: str) -> None:

@@ -17,7 +17,7 @@ from app.app_pages.knowledge_workspace import (
     workspace_popover,
 )
 from app.app_pages.lab_open import open_dialog, open_graph_button, show_opened
-from app.app_pages.parts import bind, redo_button, segments, told_apart, undo_button
+from app.app_pages.parts import bind, redo_button, refused, segments, told_apart, undo_button
 from app.state import KEEP
 from kbert_lab.lab.commands import ChooseGraph, Redo, Undo
 from kbert_lab.lab.texts import N_, t
@@ -51,8 +51,7 @@ def page() -> None:
     ):
         view = segments(t("View"), names, "knowledge.view", names, width="stretch", **KEEP)
         undo_buttons()
-    if problem := ss.pop("lab.problem", None):
-        st.error(markdown(problem))
+    refused()
     VIEWS[view][1](knowledge_table.catalogue())
 
 

@@ -31,7 +31,7 @@ from app.app_pages.lab_prediction import (
 from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tree import tree_panel
 from app.app_pages.lab_try import guide, offer_examples, reader_changed, try_bar, try_button
-from app.app_pages.parts import action, bind, segments, told_apart
+from app.app_pages.parts import action, bind, refused, segments, told_apart
 from kbert_core import KBertError, KBertTrace
 from kbert_core.knowledge.selection import SCORED
 from kbert_core.knowledge.surface_forms import RULES, NameRules
@@ -108,7 +108,9 @@ def panels() -> None:
         unread(now, error)
         return
     was, kind, earlier = state.compared_with(now, laid, services.laid)
-    strip = st.container(key="lab_strip")
+    strip = st.container(key="lab_strip")  # in sight, wherever something is done
+    with strip:
+        refused()
     several = comparing.beside(state.session(), state.offer())
     columns = columns_of(several, edited=kind == AUTO) if several else []
     if columns:

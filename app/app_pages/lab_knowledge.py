@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import drawn, editing, services, state
 from app.app_pages.lab_columns import Column
-from app.app_pages.lab_tree import refused
 from app.app_pages.lab_try import sentences_to_try
 from app.app_pages.parts import (
     bind,
@@ -73,8 +72,6 @@ def knowledge_panel(
         triple_table(rows, columns)
     if rows and services.has_trees(now):
         follow_triple(rows)
-    refused("lab.tree_problem")  # where no tree is drawn
-    refused("lab.problem")
     said = [*last_edit(log, rows, trace, before), *state_of_knowledge(rows)]
     if said:
         st.caption(markdown(sentences(said)))
@@ -146,7 +143,7 @@ def hear_graph(sent: Message) -> None:
     if sent["do"] == "tail":
         places = ss["lab.places"]
         places.setdefault(sent["tail"], places[sent["triple"][2]])
-    drawn.hear(sent, "lab.problem")
+    drawn.hear(sent)
 
 
 @linked("lab.follow")

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, sharing, state
+from app import services, state
 from app.app_pages.parts import action
 from app.services import OpenedGraph
 from kbert_core import KBertError, KnowledgeGraph
@@ -17,6 +17,7 @@ from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.io import JSON, PACKED
 from kbert_core.knowledge.io.sources import RDF
 from kbert_lab.lab.commands import ChooseGraph
+from kbert_lab.lab.share import Waits
 from kbert_lab.lab.texts import N_, listed, refusal, sentences, t
 from kbert_lab.lab.views import model_facts
 from kbert_lab.lab.views.html import markdown
@@ -230,7 +231,7 @@ def _taken(opened: OpenedGraph, name: str = "") -> None:
     graph, before = opened.graph, state.session()
     ss["lab.try"] = state.take_graph(opened, name=name)
     ss["lab.drawer"] = False  # what is tried next stands below it
-    if not isinstance(sharing.arrival(), sharing.Waits):
+    if not isinstance(state.session().arrival, Waits):
         state.put(state.offer().opened(state.session(), before))
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:

@@ -7,7 +7,6 @@ from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, told_once
-from app.sharing import Shown, Waits
 from app.state import KEY
 from kbert_core import KBertError
 from kbert_lab.lab import share
@@ -15,7 +14,7 @@ from kbert_lab.lab.comparing import ORIGINAL
 from kbert_lab.lab.page.file import page_html
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.session import AUTO
-from kbert_lab.lab.share import ShareError, TooLong
+from kbert_lab.lab.share import Shared, ShareError, Shown, TooLong, Waits
 from kbert_lab.lab.texts import N_, language, sentences, speaking, t
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.prediction import turning
@@ -37,12 +36,12 @@ def something_waits() -> bool:
     """
     sharing.arrive()
     told_once()
-    arrival = sharing.arrival()
+    arrival = state.session().arrival
     if isinstance(arrival, Shown):
         for note in arrival.notes:
             st.warning(markdown(note), icon=":material/info:")
     if isinstance(arrival, Waits):
-        read_only(arrival.shared.scene)
+        read_only(arrival.shared)
     return isinstance(arrival, Waits)
 
 
@@ -59,7 +58,7 @@ def left_page() -> None:
 
 def card() -> bool:
     """What a link put on the page, before anything else; return whether it is to be seen first."""
-    arrival = sharing.arrival()
+    arrival = state.session().arrival
     if not (isinstance(arrival, Shown) and arrival.card):
         return False
     now = state.scene()
@@ -83,14 +82,15 @@ def card() -> bool:
             draw_prediction(now, trace, was, kind)
         _edits_and_facts(now)
         go, how = t("Open in the Lab"), {"icon": "account_tree", "type": "primary"}
-        action(go, "lab.card_open", sharing.open_card, **how)
+        action(go, "lab.card_open", sharing.open_card, arrival, **how)
     shown = turned or now.sentences[0]
     st.set_page_config(page_title=f"{shown[:MOST_OF_TITLE]} · {t('K-BERT Lab')}")
     return True
 
 
-def read_only(scene: Scene) -> None:
+def read_only(shared: Shared) -> None:
     """A scene whose graph isn't here: its text and edits, and how to have all of it."""
+    scene = shared.scene
     with st.container(key="lab_panels"):
         left, right = st.columns([6, 5], gap="large")
     with left:
@@ -109,7 +109,7 @@ def read_only(scene: Scene) -> None:
         with st.container(horizontal=True, gap="small"):
             said = t("Reads the text with the graph chosen last, without the edits.")
             go = t("Use a graph that is here")
-            action(go, "lab.share_otherwise", sharing.read_otherwise, help=said)
+            action(go, "lab.share_otherwise", sharing.read_otherwise, shared, help=said)
             action(t("Dismiss"), "lab.share_leave", sharing.leave)
 
 

@@ -34,7 +34,6 @@ def tree_panel(
     with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
         st.subheader(t("Sentence tree"), anchor=False)
         selection_bar(flat)
-    refused("lab.tree_problem")
     marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))
     view = tree.tree_view(trace, window, row_of(before, window, flat))
     off = {one for one in view.triples if one in graph and not graph.is_on(one)}
@@ -71,12 +70,6 @@ def clear_button(key: str) -> None:
     if not state.selection().empty:
         how = {"type": "tertiary", "help": t("Choose nothing")}
         action(t("Clear"), key, drawn.select, ClearSelection(), **how)
-
-
-def refused(key: str) -> None:
-    """Say why an edit wasn't made."""
-    if problem := ss.pop(key, None):
-        st.error(markdown(problem))
 
 
 def answer_tails(now: Scene, graph: KnowledgeGraph) -> None:

@@ -227,6 +227,12 @@ def told_once() -> None:
         st.error(markdown(said), icon=":material/link_off:")
 
 
+def refused() -> None:
+    """Say once why what was asked for wasn't done."""
+    if problem := ss.pop("lab.problem", None):
+        st.error(markdown(problem))
+
+
 def no_triple(graph: "KnowledgeGraph") -> None:
     """Say that there is nothing to explain."""
     said = t(

@@ -17,6 +17,7 @@ from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.lab.history import Changed, Edited, History, Step
 from kbert_lab.lab.scene import NO_GRAPH, PANELS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.share import Shown, Waits
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.workspaces import OpenWorkspace
 
@@ -127,6 +128,7 @@ class Session:
     window: int = 0  # of a text that is read in several
     example: str | None = None  # the example last put on the page
     replaced: Replaced | None = None  # what read before, where another model came by itself
+    arrived: Waits | Shown | None = None  # of a link or a session file
     workspace: OpenWorkspace | None = None  # the open one; the only part that others change
 
     # What is read
@@ -179,6 +181,12 @@ class Session:
             self.standing if self.reads.has_matrix else (),
             threshold=self.threshold if self.reads.links else None,
         )
+
+    @property
+    def arrival(self) -> Waits | Shown | None:
+        """What of a link or a file the page shows, as long as it does."""
+        gone = isinstance(self.arrived, Shown) and self.arrived.scene != self.scene()
+        return None if gone else self.arrived
 
     def graph_of(self, scene: Scene) -> KnowledgeGraph:
         """Return the graph of a scene, with its edits made.
@@ -249,6 +257,7 @@ class Session:
             interventions={**kept, **self.interventions},
             selection=self.selection.cleared(),
             window=0,
+            arrived=None,
         )
 
     def with_model(self, model: str, reads: Reads, task: str | None = None) -> "Session":

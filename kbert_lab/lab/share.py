@@ -102,6 +102,22 @@ class Shared:
         return replace(self, **moved)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Waits:
+    """What was shared, and can't be shown before its graph is here."""
+
+    shared: Shared
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was shared, and stands on the page."""
+
+    scene: Scene  # as it was put there
+    notes: tuple[str, ...]  # what of it could not be had here
+    card: bool = False  # whether it is first seen as a card
+
+
 _SHARED = TypeAdapter(Shared)
 _NAMES = {f.name for kind in (Shared, Scene, GraphRef, Ablation, Selection) for f in fields(kind)}
 

@@ -18,8 +18,10 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.commands import Options
-from kbert_lab.lab.scene import Choice, GraphRef, Scene
+from kbert_lab.lab.models import NOTHING
+from kbert_lab.lab.scene import WORDS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.session import OpenedGraph, Session
 from kbert_lab.lab.share import Shared, from_link, to_link
 
 BITS = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]  # too many for a link
@@ -31,6 +33,7 @@ def test_a_session_file_without_room_for_its_graph_says_so(monkeypatch):
         raise RoomError("There is no room for it.")
 
     session = {lab_share.FILE: SimpleNamespace(getvalue=lambda: b"a session file")}
+    session["session"] = Session(WORDS, NOTHING, "a", {"a": OpenedGraph(KnowledgeGraph())})
     for module in (lab_share, lab_share.sharing, lab_share.state):
         monkeypatch.setattr(module, "ss", session)
     monkeypatch.setattr(lab_share.share, "from_file", full)

@@ -40,7 +40,7 @@ def page():
     state.begin()
     ss["waits"] = something_waits()
     ss["shared"], ss["scene"] = sharing.shared(), state.scene()
-    ss["query"], ss["notes"] = sharing.query(), getattr(sharing.arrival(), "notes", ())
+    ss["query"], ss["notes"] = sharing.query(), getattr(state.session().arrival, "notes", ())
 
 
 @pytest.fixture
