@@ -14,13 +14,13 @@ from app.components import keep_address as tell_address
 from app.services import OpenedGraph
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.tasks import TASKS
 from kbert_lab.lab import comparing
 from kbert_lab.lab.comparing import BERT, FREE, PINNED
 from kbert_lab.lab.examples import MINILM
+from kbert_lab.lab.log import heads_of
 from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.page.file import Page, Side
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene
@@ -76,6 +76,7 @@ def with_triples(shared: Shared) -> Shared:
     rarest relations are those of the whole graph.
     """
     base, now, pinned = state.base(), state.scene(), state.session().pinned
+    graph_of = state.session().graph_of
     if state.workspace() is not None or base.aliases != ALIAS_RELATIONS:
         return shared
     scenes = [now]
@@ -84,11 +85,9 @@ def with_triples(shared: Shared) -> Shared:
     entities: dict[str, None] = {}
     try:
         for own in (variant for scene in scenes for variant in (scene.original(), scene)):
-            for mention in services.laid(own, state.session().graph_of(own)).reading.mentions:
+            for mention in services.laid(own, graph_of(own)).reading.mentions:
                 entities |= dict.fromkeys(mention.entities)
-            for edit in own.edits:
-                heads = [triple.head for triple in (edit.triple, edit.new) if triple is not None]
-                entities |= dict.fromkeys(map(normalise_name, heads))
+            entities |= dict.fromkeys(sorted(heads_of(own.edits)))
         triples = tuple(triple for entity in entities for triple in base.triples_of(entity))
         off = tuple(triple for triple in triples if not base.is_on(triple))
         carrying = replace(shared, triples=triples, off=off)
@@ -96,9 +95,7 @@ def with_triples(shared: Shared) -> Shared:
         for own in scenes:
             alone = replace(own, graph=GraphRef.of(part))
             found = services.laid(alone, part.apply(*own.edits))
-            if not comparing.same_knowledge(
-                found, services.laid(own, state.session().graph_of(own))
-            ):
+            if not comparing.same_knowledge(found, services.laid(own, graph_of(own))):
                 return shared
     except KBertError:  # it can't be read: the page says why
         return shared

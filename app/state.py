@@ -411,22 +411,11 @@ def tails(relation: str, most: int = 200) -> tuple[str, ...]:
     return tuple(found)
 
 
-def suggest_head(head: str) -> None:
-    """Offer a head in the form, unless the visitor wrote another one there.
-
-    Every suggestion is remembered: where a run is cut short by the next, the
-    page may still send an older one.
-    """
-    suggested = ss.setdefault("lab.suggested_heads", {""})
-    if ss.get("lab.add_head", "") in suggested:
-        ss["lab.add_head"] = head
-    suggested.add(head)
-
-
-def add_triple() -> None:
-    """Callback of the form: a triple first under its head."""
+def add_triple(head: str) -> None:
+    """Callback of the form: a triple first under its head, or under one that is suggested."""
+    head = ss["lab.add_head"].strip() or head
     try:
-        triple = Triple.checked(ss["lab.add_head"], ss["lab.add_relation"], ss["lab.add_tail"])
+        triple = Triple.checked(head, ss["lab.add_relation"], ss["lab.add_tail"])
     except KBertError as error:
         ss["lab.problem"] = refusal(error)
         return

@@ -168,8 +168,7 @@ def follow_triple(rows: tuple[TripleRow, ...]) -> None:
 
 def add_form(trace: Any) -> None:
     """Add a triple; it stands first under its head."""
-    heads = knowledge.names_in(trace)
-    state.suggest_head(heads[0] if heads else "")
+    suggested = next(iter(knowledge.names_in(trace)), "")
     with (
         st.form("lab.add", border=False),
         st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"),
@@ -177,10 +176,10 @@ def add_form(trace: Any) -> None:
         for name in FIELDS:
             label = t(KNOWLEDGE_TEXTS[name])
             label = t("Add a triple: {field}", field=label) if name == HEAD else label
-            st.text_input(label, key=f"lab.add_{name}", max_chars=200, width="stretch")
-        st.form_submit_button(
-            t("Add"), on_click=state.redrawn, args=(state.add_triple,), help=t(FIRST_OF_HEAD)
-        )
+            how: Any = {"placeholder": suggested} if name == HEAD else {}
+            st.text_input(label, key=f"lab.add_{name}", max_chars=200, width="stretch", **how)
+        add = partial(state.redrawn, state.add_triple, suggested)
+        st.form_submit_button(t("Add"), on_click=add, help=t(FIRST_OF_HEAD))
 
 
 # What is said of them
