@@ -223,17 +223,6 @@ def test_a_model_that_reads_the_texts_is_offered_first():
     assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
 
 
-def test_files_are_taken_back_for_the_example(page):
-    line = line_of(tagged("患者有糖尿病", ("糖尿病", "Disease")))
-    upload(page, ("mine.tsv", f"{HEADER}{line}\n".encode()))
-    rest(page.button(key="data.go").click().run())
-    assert numbers(page)[0] == "1"
-    page.button(key="data.back").click().run()
-    assert not page.metric
-    rest(page.button(key="data.go").click().run())
-    assert numbers(page)[0] == "6"
-
-
 def test_another_choice_is_read_when_asked_for(page):
     page.selectbox(key="data.graph").set_value("medical_en").run()
     assert t("These results are for the earlier choice.") in said(page)

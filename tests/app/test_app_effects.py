@@ -62,13 +62,6 @@ def test_nothing_is_said_to_do_nothing_before_all_is_known():
     assert nothing not in shown(found()).say()
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(-88.94, "−88.9"), (0.04, "0.0"), (-0.04, "0.0"), (3, "+3.0")]
-)
-def test_points_have_a_sign_unless_they_round_to_nothing(value, text):
-    assert view.points(value) == t("{value} points", value=text)
-
-
 # The table, the chart
 
 

@@ -9,8 +9,6 @@ from explaining_pages import said as everything
 from sessions import add_triple, do, drawn_tokens, session, write
 
 from kbert_core import (
-    Ablation,
-    InjectionOptions,
     Intervention,
     KnowledgeGraph,
     Tokens,
@@ -19,7 +17,6 @@ from kbert_core import (
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
 from kbert_lab.lab.commands import Intervene, Show
 from kbert_lab.lab.scene import MOST_INTERVENTIONS as MOST
-from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.views import interventions, matrix
 from kbert_lab.lab.views.interventions import with_one_more
@@ -58,16 +55,6 @@ def test_what_an_intervention_takes_back_goes_instead_of_standing_beside_it(grap
 
 
 # Scenes
-
-
-def test_a_scene_with_interventions_is_another_scene(graph):
-    scene = Scene((SENTENCE,), "words", GraphRef("f", "g"))
-    other = replace(scene, interventions=(BLOCK,))
-    assert hash(other) == hash(replace(other))
-    assert content_key(other, graph, "") != content_key(scene, graph, "")
-    assert other.without_interventions() == scene
-    assert other.without_knowledge().interventions == ()
-    assert other.read_by("m", InjectionOptions(), Ablation()).interventions == ()
 
 
 # In words

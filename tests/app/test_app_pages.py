@@ -145,17 +145,6 @@ def test_ablations_and_limits_are_said(lab):
     assert "the same as BERT without a graph" in everything(lab)
 
 
-def test_strategy_is_chosen_and_the_table_says_why(lab):
-    example(lab, FIGURE_2)
-    chooser = lab.selectbox(key="lab.strategy")
-    assert len(chooser.options) == 3  # no model: none that needs one
-    chooser.set_value("tail_in_text").run()
-    assert not lab.exception
-    assert "tail not in the text" in everything(lab)
-    lab.selectbox(key="lab.strategy").set_value("rare").run()
-    assert lab.checkbox(key="lab.one_sense").value is False
-
-
 def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = opened("about.py")

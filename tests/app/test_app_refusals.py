@@ -217,14 +217,6 @@ def test_what_is_wrong_with_a_file_is_seen_in_chinese_before_it_is_added(name):
         assert said == is_chinese(said)
 
 
-def test_what_may_be_headings_is_said_where_a_table_is_opened():
-    data = b"from,via,to\nBeijing,is,big\nParis,is,old\n" + b"Rome,is,old\n" * 30
-    opened = services.read_upload(data, "a.csv")
-    (doubt,) = preview(data, "a.csv", KnowledgeGraph()).doubts
-    assert [*map(refusal, opened.doubts)] == [doubt]
-    assert "第 1 行：“from, via, to”被当作三元组读入" in is_chinese(opened.doubts[0])
-
-
 def test_paths_that_are_no_graph_are_refused_in_chinese(tmp_path):
     (tmp_path / "no.kg").write_bytes(b"no database" * 100)
     for path in (tmp_path, tmp_path / "none.spo", tmp_path / "none.kg", tmp_path / "no.kg"):

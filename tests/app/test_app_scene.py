@@ -6,19 +6,10 @@ import pytest
 
 from kbert_core import Ablation, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene, content_key
+from kbert_lab.lab.scene import GraphRef, Scene, content_key
 
 OFF = Edit("switch_off", Triple("a", "b", "c"))
 SCENE = Scene(("text",), "words", GraphRef("f", "g"), (OFF,))
-
-
-def test_scene_is_hashable_and_equal_by_content():
-    assert hash(SCENE) == hash(replace(SCENE))
-    assert {SCENE: 1}[Scene(("text",), "words", GraphRef("f", "g"), (OFF,))] == 1
-
-
-def test_scene_leads_to_the_scene_without_knowledge():
-    assert SCENE.without_knowledge().graph == NO_GRAPH
 
 
 def test_content_key_depends_on_the_triples_and_not_on_the_way_to_them(graph):

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from kbert_core import Ablation, KnowledgeGraph, Triple
+from kbert_core import KnowledgeGraph, Triple
 from kbert_lab.lab.selection import (
     MEAN,
     Marks,
@@ -54,13 +54,6 @@ def test_a_token_of_a_branch_brings_its_triple_and_one_of_the_trunk_leaves_it(gr
     assert Selection().with_token(identity(flat, "now")).triple is None
 
 
-def test_clearing_keeps_the_attention_map():
-    chosen = Selection(layer=2, head=3).with_triple(APPLE).with_token(("special", 0))
-    assert not chosen.empty
-    assert chosen.cleared() == Selection(layer=2, head=3)
-    assert chosen.cleared().empty
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "shown"),
     [
@@ -87,12 +80,6 @@ def test_a_token_marks_whom_it_sees(graph, run):
         found = marks(trace, Selection().with_token(identity(flat, word)))
         assert TOKENS[found.token] == word
         assert words(found.seen) == seen
-
-
-def test_everything_is_seen_where_an_ablation_opens_everything(graph, run):
-    trace = run(graph, ablation=Ablation(visible="all"))
-    chosen = Selection().with_token(identity(trace.rows[0], "China"))
-    assert words(marks(trace, chosen).seen) == TOKENS
 
 
 def test_a_triple_marks_its_branch_at_every_mention(graph, run):
@@ -144,13 +131,6 @@ def test_a_tree_with_nothing_chosen_sets_nothing_off(graph, run):
     picture = tree.tree_html(tree.tree_view(run(graph)))
     assert 'role="img"' in picture
     assert "button" not in picture
-
-
-def test_only_tokens_of_the_tree_can_be_chosen(graph, run):
-    trace = run(graph.remove(CHINA))
-    drawn = tree.tree_html(tree.tree_view(trace, before=run(graph).rows[0]), Marks())
-    assert "kb-removed" in drawn
-    assert drawn.count("data-name") == len(trace.rows[0])
 
 
 def test_what_is_chosen_is_named(graph, run):

@@ -115,16 +115,6 @@ def test_markdown_leaves_nothing_that_becomes_a_link(text):
     assert not re.search(r"https?://|www\.|[-.\w+]@", drawn, re.IGNORECASE)
 
 
-def test_rows_say_what_became_of_every_triple(graph, run):
-    rows = knowledge.triple_rows(run(graph), graph)
-    assert [(row.triple, row.state) for row in rows] == [
-        (APPLE, "injected"),
-        (CHINA, "injected"),
-        (CITY, "injected"),
-        (ASIA, "over the limit per mention"),
-    ]
-
-
 def test_rows_say_which_triple_moved_up(graph, run):
     edited = graph.switch_off(CHINA)
     rows = knowledge.triple_rows(run(edited), edited, run(graph))
@@ -232,10 +222,6 @@ def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run)
     trace = run(graph, "Beijing, Beijing and Beijing", max_triples=1)
     rows = knowledge.triple_rows(trace, graph)
     assert knowledge.left_out(rows) == {Rule.LIMIT: 2}
-
-
-def test_shown_names_what_cannot_be_seen():
-    assert shown("\ufe0f\u200d") == "U+FE0FU+200D"
 
 
 def test_state_of_a_triple_says_how_it_stood_among_the_others(run):

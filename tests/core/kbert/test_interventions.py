@@ -111,19 +111,6 @@ def test_what_is_no_intervention_is_refused(made, said):
 # Which cells
 
 
-def test_only_the_layers_named_change_and_equal_ones_share_a_tensor(tim_cook, visible):
-    block = Intervention("block", TRUNK, BRANCHES, layers=(2, 4))
-    layers = intervene(visible, [tim_cook], [block], 4).layers
-    assert layers[0].equal(visible)
-    assert layers[0] is layers[2]
-    assert layers[1] is layers[3]
-    assert not layers[1].equal(visible)
-    one_by_one = [Intervention("block", TRUNK, BRANCHES, layers=(n,)) for n in (4, 2)]
-    again = intervene(visible, [tim_cook], one_by_one, 4).layers
-    assert again[1] is again[3]
-    assert again[1].equal(layers[1])
-
-
 def slow_layers(visible, rows, interventions, layer_count):
     """Cell by cell, from the tokens' identities."""
     made = []

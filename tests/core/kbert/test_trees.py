@@ -337,12 +337,6 @@ def test_k_query_finds_figure_2(figure_2):
     assert second.used == (CAPITAL, IS_A)
 
 
-def test_k_query_takes_the_first_triples_in_graph_order(figure_2):
-    ((_, beijing),) = k_query([TIM_COOK], figure_2, InjectionOptions(max_triples=1))
-    assert beijing.used == (CAPITAL,)
-    assert beijing.left_out == (LeftOut(IS_A, Rule.LIMIT),)
-
-
 def test_k_inject_hangs_relation_and_tail_or_tail_alone(figure_2):
     options = InjectionOptions(tail_only=True)
     both = grow_trees([TIM_COOK], figure_2)[0]
@@ -356,12 +350,6 @@ def test_k_inject_is_the_second_half_of_growing_a_tree(figure_2):
     texts = [TIM_COOK, ("Beijing", "Paris")]
     nodes = k_query(texts, figure_2)
     assert list(map(k_inject, texts, nodes)) == grow_trees(texts, figure_2)
-
-
-def test_tree_grows_one_level_deep_only(figure_2):
-    graph = figure_2.add(Triple("China", "continent", "Asia"))
-    tree = grow_trees(["Beijing"], graph)[0]
-    assert tree.used == (CAPITAL, IS_A)
 
 
 @pytest.mark.parametrize("sentences", [[], ["a", "b", "c"]])

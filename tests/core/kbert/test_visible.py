@@ -61,27 +61,6 @@ def test_visible_matrix_of_figure_2_is_the_one_by_hand(tim_cook):
     assert matrix_of(tim_cook)[0].tolist() == BY_HAND
 
 
-def test_visible_matrix_hides_a_branch_from_other_mentions(tim_cook):
-    visible = matrix_of(tim_cook)[0]
-    assert visible[COOK, APPLE]
-    assert not visible[APPLE, CHINA]
-    assert not visible[CLS, APPLE]
-    assert not visible[CHINA, CITY]  # branches of one mention do not see each other
-    assert visible[BEIJING, CHINA]
-    assert visible[BEIJING, CITY]
-
-
-def test_visible_matrix_lets_padding_see_padding_only(tim_cook, figure_2):
-    short = flatten(grow_trees(["Beijing"], figure_2), Words(special=True))[0]
-    visible = matrix_of(tim_cook, short)
-    real = len(short)
-    assert visible[1, real:, real:].all()
-    assert not visible[1, :real, real:].any()
-    assert not visible[1, real:, :real].any()
-    assert visible[1, :real, :real].equal(matrix_of(short)[0])
-    assert visible.diagonal(dim1=1, dim2=2).all()
-
-
 def test_visible_matrix_keeps_two_mentions_of_one_entity_apart(figure_2):
     flat = flatten(grow_trees(["Beijing Beijing"], figure_2), Words())[0]
     visible = matrix_of(flat)[0]

@@ -108,14 +108,6 @@ def close(one, other):
     torch.testing.assert_close(one.detach(), other.detach(), atol=2e-5, rtol=2e-5)
 
 
-def test_a_text_is_read_the_same_whatever_stands_beside_it_in_the_batch():
-    module, hidden = kar(), states(2, 9)
-    other = ((0, 0, {7: 1.0}), (3, 5, {4: 0.5, 5: 0.5}), (4, 4, {6: 1.0}), (8, 8, {3: 1.0}))
-    together, _ = run(module, hidden, candidates(TEXT, other))
-    alone, _ = run(module, hidden[:1], candidates(TEXT))
-    close(together[:1], alone)
-
-
 def test_padding_of_candidates_and_unnamed_entities_change_nothing_at_all():
     module, hidden, given = kar(), states(), candidates(TEXT)
     output, _ = run(module, hidden, given)

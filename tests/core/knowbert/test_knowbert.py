@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import BIO, save_checkpoint
+from tagged_texts import tagged
 from tiny_knowbert import PLACE, SENSES, knowbert_in
 from tiny_knowbert import TEXT as LINKED
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification
@@ -61,22 +62,9 @@ def knowbert(checkpoints):
     return pipeline_of(checkpoints)
 
 
-def test_names_of_the_graph_are_spans_and_their_entities_candidates(knowbert):
-    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
-    assert [(m.start, m.end) for m in reading.mentions] == [(3, 6), (8, 11)]
-    (row,) = reading.rows
-    assert [(own.first, own.last) for own in row.spans] == [(4, 6), (9, 11)]
-    assert [own.entity for own in reading.spans[0].candidates] == ["糖尿病"]
-    assert [fact.triple for fact in reading.facts] == [DIABETES, CURE, ECG]
-
-
 def rows_with(knowbert, **recipe):
     """Rows of one text in forty draws of a recipe; 糖尿病 is gold, 心电图 is not."""
-    characters = tuple((at, at + 1) for at in range(len(TEXT)))
-    tags = tuple(
-        "B-疾病" if at == 3 else "I-疾病" if at in (4, 5) else "O" for at in range(len(TEXT))
-    )
-    example = Example((TEXT,), None, characters, tags)
+    example = tagged(TEXT, ("糖尿病", "疾病"))
     labels = {label: number for number, label in enumerate(BIO)}
     types = {"疾病": "疾病", "治疗": "治疗"}
     graph = KnowledgeGraph([DIABETES, ECG])
@@ -148,15 +136,6 @@ def test_an_edited_triple_changes_the_prediction_and_an_unnamed_entity_nothing(k
     other = GRAPH.add(Triple("布洛芬", "治疗", "糖尿病"))
     (same,) = knowbert.reader.logits(knowbert.readings([[TEXT]], graph=other))
     assert torch.equal(before, same)
-
-
-def test_trace_keeps_what_the_kar_made_of_the_spans(knowbert):
-    trace = knowbert(TEXT, graph=GRAPH)
-    assert trace.kars[0].linked.weights.shape == (1, 2, 1)
-    assert trace.kars[0].attention.shape == (1, 3, 1 + len(TEXT) + 1, 2)
-    assert trace.prediction is not None
-    nothing = knowbert("入院", graph=GRAPH)
-    assert nothing.kars[0].linked.is_null.all()
 
 
 def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, checkpoints):

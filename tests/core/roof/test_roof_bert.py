@@ -27,7 +27,6 @@ from kbert_core.reader import Fact
 from kbert_core.roof.kb_text import kb_text
 from kbert_core.roof.roof_bert import RoofConfig
 from kbert_core.text import WordPieces
-from kbert_lab import cli
 from kbert_lab.training.finetune import fit, save, train
 from kbert_lab.training.options import Recipe, TrainOptions
 
@@ -195,18 +194,16 @@ def test_options_as_json_are_checked(given):
         RoofConfig.changes(given)
 
 
-def test_the_command_line_shows_what_is_read_and_what_is_not(checkpoints, tmp_path, capsys):
+def test_the_command_line_shows_what_is_read_and_what_is_not(checkpoints, tmp_path, kbert):
     made = tagger(checkpoints["encoder"], options=InjectionOptions(max_triples=1))
     made.reader.model.save_pretrained(tmp_path / "model")
     made.hugging_face_tokenizer.save_pretrained(tmp_path / "model")
     (tmp_path / "kg.spo").write_text("\n".join("\t".join(astuple(t)) for t in TRIPLES) + "\n")
     how = ["link", TEXT, "--model", str(tmp_path / "model"), "--kg", str(tmp_path / "kg.spo")]
-    assert cli.main(how) == 0
-    shown = capsys.readouterr().out
+    shown = kbert(*how).out
     assert "糖尿病 [3, 6)" in shown and "over the limit of triples per mention" in shown
     assert "[CLS] 糖尿病的类别是疾病 [SEP] 心电图的类别是检查 [SEP]" in shown
-    assert cli.main([*how, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = kbert(*how, "--json")
     assert (data["text_tokens"], data["kb_tokens"]) == (len(TEXT), 21)
     assert data["names"][0]["triples"] == [list(astuple(TRIPLES[1]))]
     assert data["names"][0]["left_out"][0]["triple"] == list(astuple(TRIPLES[2]))

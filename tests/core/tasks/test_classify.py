@@ -69,12 +69,6 @@ def trained(data):
     return data / "model"
 
 
-def printed(capsys, *arguments):
-    capsys.readouterr()
-    assert cli.main([*arguments, "--device", "cpu"]) == 0
-    return capsys.readouterr().out
-
-
 # Data
 
 
@@ -229,12 +223,12 @@ def test_training_learns_the_labels_and_the_model_is_one_of_transformers(trained
 @pytest.mark.parametrize(
     ("options", "given"), [((), ["pain"]), (("--label-threshold", "0"), [*LEARNT])]
 )
-def test_the_command_line_predicts(trained, tmp_path, capsys, options, given):
+def test_the_command_line_predicts(trained, tmp_path, kbert, options, given):
     model = ("--model", str(trained), *options)
-    found = json.loads(printed(capsys, "predict", "今痛。", *model, "--json"))["prediction"]
+    found = kbert("predict", "今痛。", *model, "--json")["prediction"]
     assert found["labels"] == given
     assert list(found["probabilities"]) == [*LEARNT]
-    assert printed(capsys, "predict", "今痛。", *model).count("→") == len(given)
+    assert kbert("predict", "今痛。", *model).out.count("→") == len(given)
 
 
 def test_a_corpus_gets_lists_of_labels():
@@ -245,23 +239,22 @@ def test_a_corpus_gets_lists_of_labels():
     assert dict(read["probabilities"])["pain"] == pytest.approx(0.2689, abs=1e-4)
 
 
-def test_evaluate_and_audit_take_such_data(trained, data, tmp_path, capsys):
+def test_evaluate_and_audit_take_such_data(trained, data, tmp_path, kbert):
     arguments = ("evaluate", "--model", str(trained), "--data", str(data))
-    scores = json.loads(printed(capsys, *arguments, "--json"))["scores"]
+    scores = kbert(*arguments, "--json")["scores"]
     assert scores["count"] == 16
     assert scores["by_label"]["pain"]["gold"] == 8
-    assert "subset accuracy" in printed(capsys, *arguments)
+    assert "subset accuracy" in kbert(*arguments).out
     (tmp_path / "kg.spo").write_text("痛\t类别\t症状\n", encoding="utf-8")
-    assert cli.main(["audit", "--data", str(data), "--kg", str(tmp_path / "kg.spo"), "--json"]) == 0
-    audit = json.loads(capsys.readouterr().out)
+    audit = kbert("audit", "--data", data, "--kg", tmp_path / "kg.spo", "--json")
     assert (audit["task"], audit["splits"]["train"]["labels"]["pain"]) == ("multilabel", 32)
     assert audit["splits"]["test"]["majority"] is None
 
 
-def test_a_threshold_is_for_models_of_this_task_alone(checkpoints, capsys):
+def test_a_threshold_is_for_models_of_this_task_alone(checkpoints, kbert):
     model = ("--model", str(checkpoints["classify"]), "--device", "cpu")
-    assert cli.main(["predict", "头痛", *model, "--label-threshold", "0.3"]) == 2
-    assert "--label-threshold is for models of the task 'multilabel'" in capsys.readouterr().err
+    said = kbert("predict", "头痛", *model, "--label-threshold", "0.3", code=2).err
+    assert "--label-threshold is for models of the task 'multilabel'" in said
 
 
 def test_a_label_is_explained_and_what_flips_it_is_found(trained):

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tagged_texts import tagged
 
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.edit import Edit
@@ -138,9 +139,7 @@ def label_of(name):
 def row(dice, name):
     """Four words, a name, four words."""
     before, after = ("".join(dice.choices(FILLERS, k=4)) for _ in range(2))
-    text, label = before + name + after, label_of(name)
-    tags = ["O"] * 4 + [f"B-{label}", f"I-{label}"] + ["O"] * 4
-    return Example((text,), None, tuple((i, i + 1) for i in range(len(text))), tuple(tags))
+    return tagged(before + name + after, (name, label_of(name)))
 
 
 @pytest.fixture(scope="module")

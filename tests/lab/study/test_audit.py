@@ -14,7 +14,6 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
 from kbert_core.words import Characters
-from kbert_lab import cli
 from kbert_lab.data.labelled import Example
 from kbert_lab.study.audit import audit
 from kbert_lab.study.audit_values import Gain, Group, LookedUp, Matches, Share, read_data
@@ -152,19 +151,6 @@ def test_without_a_relation_of_types_heads_are_grouped_by_relation():
     made = audited(graph=graph)
     assert made.ambiguity.relation is None
     assert made.answers.groups == (Group("症状", Share(2, 2)),)
-
-
-def test_texts_of_one_split_are_counted_in_another():
-    splits = {**SPLITS, "dev": [tagged("有糖尿病", ("糖尿病", "S")), tagged("行心电图")]}
-    leaks = {(leak.of, leak.into): leak.texts for leak in audited(splits).leaks}
-    assert leaks["dev", "train"] == Share(2, 2)
-    assert leaks["test", "train"] == Share(1, 3)
-
-
-def test_texts_labelled_in_several_ways_are_named(made):
-    assert made.conflicts.texts == Share(1, 6)
-    assert made.conflicts.rows == 2
-    assert made.conflicts.examples == ("有糖尿病",)
 
 
 def test_the_dictionary_is_scored_on_the_held_out_set(made):
@@ -334,20 +320,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(capsys, *arguments, code=0):
-    assert cli.main([str(a) for a in ("audit", *arguments)]) == code
-    return capsys.readouterr()
-
-
-def test_the_command_says_what_to_expect_then_the_verdict_and_the_numbers_for_all(capsys, folder):
-    out = run(capsys, "--data", folder, "--kg", folder / "kg.spo").out
+def test_the_command_says_what_to_expect_then_the_verdict_and_the_numbers_for_all(kbert, folder):
+    out = kbert("audit", "--data", folder, "--kg", folder / "kg.spo").out
     lines = out.splitlines()
     assert lines[0].endswith("(named entities) with kg: 47 triples, 46 heads")
     assert lines[2].startswith("What a graph would change can't be said: the test set has 3 ment")
     assert lines[4] == "Scores on this split are too good: the splits leak."
     assert lines[5].startswith("  ! The splits share texts: 33.3 % of test stand in train.")
     assert len(lines) <= 14 and lines[-1].endswith("counts: --all")
-    out = run(capsys, "--data", folder, "--kg", folder / "kg.spo", "--all").out
+    out = kbert("audit", "--data", folder, "--kg", folder / "kg.spo", "--all").out
     lines = out.splitlines()
     assert "no data: dev" in lines
     assert "examples, 胃炎 疾病, 症状" in out
@@ -356,28 +337,28 @@ def test_the_command_says_what_to_expect_then_the_verdict_and_the_numbers_for_al
 
 
 def test_the_command_prints_json_with_the_verdict_and_counts_as_a_model_does(
-    capsys, folder, checkpoints
+    kbert, folder, checkpoints
 ):
     arguments = ("--data", folder, "--kg", folder / "kg.spo", "--max-length", 9, "--json")
-    found = json.loads(run(capsys, *arguments, "--max-triples", 1, "--tail-only").out)
+    found = kbert("audit", *arguments, "--max-triples", 1, "--tail-only")
     assert (found["task"], found["verdict"]["findings"][0]["level"]) == ("ner", "warning")
     assert found["splits"]["test"]["with_match"] == {"count": 2, "total": 3, "share": 2 / 3}
     injection = found["splits"]["test"]["injection"]
     assert (injection["limit"], injection["added"]["count"]) == (9, 6)
-    found = json.loads(run(capsys, *arguments, "--model", checkpoints["ner"]).out)
+    found = kbert("audit", *arguments, "--model", checkpoints["ner"])
     assert (found["options"]["max_triples"], found["options"]["tail_only"]) == (3, True)
 
 
 @pytest.mark.parametrize(
     ("text", "count"), [("cat 糖尿病", 0), ("cat 丨丶", 2), ("кот и пёс", 3), ("cat cat cat", 0)]
 )
-def test_tokens_that_the_vocabulary_lacks_are_counted(capsys, folder, checkpoints, text, count):
+def test_tokens_that_the_vocabulary_lacks_are_counted(kbert, folder, checkpoints, text, count):
     (folder / "test.tsv").write_text(f"label\ttext_a\na\t{text}\n", encoding="utf-8")
     (folder / "train.tsv").write_text("label\ttext_a\na\tcat\n", encoding="utf-8")
     arguments = ("--data", folder, "--kg", folder / "kg.spo", "--json")
-    plain = json.loads(run(capsys, *arguments).out)
+    plain = kbert("audit", *arguments)
     assert plain["splits"]["test"]["injection"]["unknown"] is None
-    found = json.loads(run(capsys, *arguments, "--model", checkpoints["classify"]).out)
+    found = kbert("audit", *arguments, "--model", checkpoints["classify"])
     assert found["splits"]["test"]["injection"]["unknown"]["count"] == count
     said = [f for f in found["verdict"]["findings"] if f["kind"] == "unknown"]
     assert [f["level"] for f in said] == ["warning"] * bool(count)
@@ -385,7 +366,7 @@ def test_tokens_that_the_vocabulary_lacks_are_counted(capsys, folder, checkpoint
         assert f"vocabulary lacks {100 * count / 3:.1f} % of the 3 tokens" in said[0]["text"]
 
 
-def test_reading_comprehension_is_audited(capsys, tmp_path):
+def test_reading_comprehension_is_audited(kbert, tmp_path):
     def asked(**questions):
         rows = [
             {"id": asks, "question": asks, "answers": [{"text": a, "answer_start": text.index(a)}]}
@@ -398,22 +379,22 @@ def test_reading_comprehension_is_audited(capsys, tmp_path):
     (tmp_path / "test.json").write_text(asked(**{asks: "Aspirin", "What is warm?": "Tea"}))
     (tmp_path / "kg.tsv").write_text("headache\ttreated by\taspirin\n")
     arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.tsv")
-    assert "--task qa for questions" in run(capsys, *arguments, code=2).err
-    found = json.loads(run(capsys, *arguments, "--task", "qa", "--json").out)
+    assert "--task qa for questions" in kbert("audit", *arguments, code=2).err
+    found = kbert("audit", *arguments, "--task", "qa", "--json")
     test = found["splits"]["test"]
     assert (test["with_match"]["count"], test["matches"], test["examples"]) == (2, 3, 2)
     assert test["answers_known"] == {"count": 1, "total": 2, "share": 0.5}
     assert found["leaks"][0]["texts"]["count"] == 1
-    out = run(capsys, *arguments, "--task", "qa").out
+    out = kbert("audit", *arguments, "--task", "qa").out
     assert "(reading comprehension) with kg" in out
     assert "50.0 % of the 2 test questions have an answer that is a tail" in " ".join(out.split())
 
 
-def test_what_is_not_used_is_named(capsys, caplog, folder, checkpoints):
+def test_what_is_not_used_is_named(kbert, caplog, folder, checkpoints):
     arguments = ("--data", folder, "--kg", folder / "kg.spo")
-    run(capsys, *arguments, "--model", checkpoints["classify"])
+    kbert("audit", *arguments, "--model", checkpoints["classify"])
     assert "The model is for classification, and only one for named entities is read" in caplog.text
-    run(capsys, *arguments, "--relations", "种类")
+    kbert("audit", *arguments, "--relations", "种类")
     assert "No triple has the relation 种类; there is 类别." in caplog.text
 
 

@@ -1,6 +1,5 @@
 """What `kbert audit` reads: files, saved folders, tables, hub names; the task guessed."""
 
-import json
 import lzma
 
 import pytest
@@ -8,7 +7,6 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
 
 from kbert_core.errors import DataError
 from kbert_core.words import Characters, Words
-from kbert_lab import cli
 from kbert_lab.data.sources import guess_task, other_task
 from kbert_lab.study.audit_values import plain_tokenizer, read_data
 
@@ -39,14 +37,9 @@ def saved(tmp_path):
     return tmp_path / "saved"
 
 
-def audited(capsys, *arguments, code=0):
-    assert cli.main([str(a) for a in ("audit", *arguments)]) == code
-    return capsys.readouterr()
-
-
-def test_a_saved_folder_is_audited_with_its_task_guessed(saved, capsys):
+def test_a_saved_folder_is_audited_with_its_task_guessed(saved, kbert):
     arguments = ("--data", saved, "--kg", saved.parent / "kg.spo", "--json")
-    found = json.loads(audited(capsys, *arguments).out)
+    found = kbert("audit", *arguments)
     assert (found["data"], found["task"]) == ("saved", "ner")
     assert [found["splits"][split]["examples"] for split in ("train", "dev", "test")] == [2, 1, 1]
     assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
@@ -72,22 +65,22 @@ def test_a_single_table_or_file_is_a_training_set(tmp_path):
     assert list(read_data(tmp_path / "mine.tsv").splits) == ["train"]
 
 
-def test_a_dev_set_by_another_name_is_read_and_files_not_used_are_named(tmp_path, capsys, caplog):
+def test_a_dev_set_by_another_name_is_read_and_files_not_used_are_named(tmp_path, kbert, caplog):
     for name in ("train", "devel", "testing", "more"):
         rows = "甲\t1\n乙\t0\n" * (1 + (name == "more"))
         (tmp_path / f"{name}.tsv").write_text(f"text_a\tlabel\n{rows}", encoding="utf-8")
     (tmp_path / "kg.spo").write_text("甲\t是\t天干\n", encoding="utf-8")
     arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo", "--json")
-    found = json.loads(audited(capsys, *arguments).out)
+    found = kbert("audit", *arguments)
     assert list(found["splits"]) == ["train", "dev"]
     assert f"{tmp_path}: not used: more.tsv, testing.tsv. Name a file with --dev" in caplog.text
     caplog.clear()
     others = ("--dev", tmp_path / "more.tsv", "--test", tmp_path / "testing.tsv")
-    found = json.loads(audited(capsys, *arguments, *others).out)
+    found = kbert("audit", *arguments, *others)
     sizes = {split: of["examples"] for split, of in found["splits"].items()}
     assert sizes == {"train": 2, "dev": 4, "test": 2}
     assert f"{tmp_path}: not used: devel.tsv. Name" in caplog.text  # neither of those named
-    said = audited(capsys, *arguments, "--dev", tmp_path / "gone.tsv", code=2).err
+    said = kbert("audit", *arguments, "--dev", tmp_path / "gone.tsv", code=2).err
     assert "gone.tsv" in said
 
 
@@ -112,19 +105,19 @@ def test_the_task_is_guessed_from_the_columns_of_a_table(tmp_path, columns, task
             read_data(tmp_path, task="classify")
 
 
-def test_columns_that_tell_no_task_are_named_and_task_and_columns_asked_for(tmp_path, capsys):
+def test_columns_that_tell_no_task_are_named_and_task_and_columns_asked_for(tmp_path, kbert):
     made = table(a=["x", "y"], b=["u", "v"], c=[0, 1], wide=[0.5, 1.5])
     made.to_parquet(tmp_path / "train.parquet")
     (tmp_path / "kg.spo").write_text("x\ty\tz\n")
     arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo")
-    said = audited(capsys, *arguments, code=2).err
+    said = kbert("audit", *arguments, code=2).err
     assert "its columns (a, b, c, wide) don't show which task this is" in said
     assert "--task (ner, classify, multilabel, pair, rank)" in said
-    said = audited(capsys, *arguments, "--task", "pair", code=2).err
+    said = kbert("audit", *arguments, "--task", "pair", code=2).err
     assert "--columns label=NAME" in said
-    named = audited(capsys, *arguments, "--columns", "text_a=a,text_b=b,label=c").out
+    named = kbert("audit", *arguments, "--columns", "text_a=a,text_b=b,label=c").out
     assert "(sentence pairs)" in named
-    wrong = audited(capsys, *arguments, "--columns", "text_a=a,label=d", code=2).err
+    wrong = kbert("audit", *arguments, "--columns", "text_a=a,label=d", code=2).err
     assert "no column 'd' for label" in wrong
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tagged_texts import tagged
 
 from benchmarks import expected as benchmark
 from kbert_lab.data.labelled import Example
@@ -105,11 +106,7 @@ OF_NAMES = "寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结�
 def sentence(name, before, label, *, filler="".join(FILLER)):
     """A text of single characters in which a name of two follows a word."""
     text = f"{filler}{before}{name}{filler[:2]}"
-    start = len(filler) + len(before)
-    tags = ["O"] * len(text)
-    tags[start : start + 2] = [f"B-{label}", f"I-{label}"]
-    words = tuple((at, at + 1) for at in range(len(text)))
-    return Example((text,), words=words, tags=tuple(tags))
+    return tagged(text, (name, label))
 
 
 def named(count, seed, given_away):

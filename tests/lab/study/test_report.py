@@ -8,7 +8,6 @@ import pytest
 from kept_results import keep, result_of, results_of
 
 from kbert_core.errors import ExperimentError
-from kbert_lab import cli
 from kbert_lab.study.statistics import Counts, Difference, packed
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
@@ -286,20 +285,19 @@ def test_figures_published_by_others_and_pages_made_elsewhere_stand_apart(folder
     assert page_of(made, "more-of-it") == "# More of it\n\n[r](../r.md)\n\n7 of 8.\n"
 
 
-def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, capsys):
-    assert cli.main(["experiment", "tiny.yaml", "tiny.yaml", "--list", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)["suites"]["tiny"]
+def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, kbert):
+    listed = kbert("experiment", "tiny.yaml", "tiny.yaml", "--list", "--json")
+    made = listed["suites"]["tiny"]
     assert made["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
     gain = made["differences"]["K-BERT, graph − BERT"]["F1"]
     assert gain["low"] <= gain["mean"] <= gain["high"]
-    assert cli.main(["experiment", "tiny.yaml", "--list"]) == 0
-    shown = capsys.readouterr().out
+    shown = kbert("experiment", "tiny.yaml", "--list").out
     assert "11 of 15 done" in shown
     assert re.search(r"^BERT +3 +50\.0 ± ", shown, flags=re.MULTILINE)
     assert re.search(r"^K-BERT, graph − BERT +\+", shown, flags=re.MULTILINE)
     assert "everything-visible-seed1" not in results_of()
-    assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
-    assert "Two suites have the name 'tiny'" in capsys.readouterr().err
+    said = kbert("experiment", "tiny.yaml", "./tiny.yaml", "--list", code=2).err
+    assert "Two suites have the name 'tiny'" in said
 
 
 @pytest.mark.usefixtures("really_drawn")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import tiny_config
+from tagged_texts import tagged
 from transformers import BertModel
 
 from kbert_core.checkpoints.checkpoint import load_tokenizer
@@ -24,7 +25,7 @@ from kbert_lab.training.rows import RowMaker
 from kbert_lab.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"
-SICK = Example((TEXT,), None, tuple((i, i + 1) for i in range(5)), ("O", "B-D", "I-D", "I-D", "O"))
+SICK = tagged(TEXT, ("糖尿病", "D"))
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])
 LABELS = {"O": 0, "B-D": 1, "I-D": 2, "B-E": 3, "I-E": 4}
 TYPES = {"疾病": "D", "检查": "E"}
@@ -78,8 +79,7 @@ def test_a_recipe_changes_branch_and_labels_together(recipe, types, branch, labe
 
 def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
     text = "有肾结石及糖尿病史"
-    tags = ("O", "B-D", "I-D", "I-D", "O", "B-D", "I-D", "I-D", "O")
-    example = Example((text,), None, tuple((i, i + 1) for i in range(9)), tags)
+    example = tagged(text, ("肾结石", "D"), ("糖尿病", "D"))
     made = maker(Recipe(invented=1.0), example=example, count=60, type_labels=TYPES)
     names = dict(zip(LABELS.values(), LABELS, strict=True))
     seen = set()
@@ -105,9 +105,7 @@ NAMES_GRAPH = KnowledgeGraph([Triple(name, "类别", "疾病") for name in NAMED
 
 def of_names(recipe, **how):
     """Rows of as many examples as there are names, each of one."""
-    tags = ("O", "B-D", "I-D", "I-D", "O")
-    spans = tuple((i, i + 1) for i in range(5))
-    examples = [Example((f"有{name}史",), None, spans, tags) for name in NAMED]
+    examples = [tagged(f"有{name}史", (name, "D")) for name in NAMED]
     reader = reader_of(character_tokenizer([*NAMED, "有史类别疾病"]))
     how = {"graph": NAMES_GRAPH, "seed": 3, **how}
     return RowMaker(examples, TASKS["ner"], reader, LABELS, recipe=recipe, **how)
