@@ -34,7 +34,7 @@ def test_blocking_a_branch_changes_the_prediction_and_undo_restores_it(lab):
     tokens = matrix["tokens"].split()
     lab.click_matrix(tokens.index("胃"), tokens.index("类"))
     expect(panel(lab)).to_contain_text("What")
-    lab.choose("What", "the branch “类别 检查” and the trunk")
+    lab.choose("What", "the trunk and the branch (胃镜, 类别, 检查)")
     press(lab, "block")
     said = "1. The trunk and the branch (胃镜, 类别, 检查) may not see each other · 16 cells"
     expect(panel(lab)).to_contain_text(said)
