@@ -101,6 +101,7 @@ def panels() -> None:
         if all(map(is_blank, now.sentences)):
             offer_examples()
         return
+    notes(now)
     try:
         graph = state.session().graph_of(now)
         laid = services.laid(now, graph)
@@ -190,7 +191,6 @@ def choosers() -> Any:
         drawer = st.expander(said, key=key, icon=":material/tune:", on_change="rerun")
         with st.container(width=390):
             compare_chooser()
-    notes()
     return drawer
 
 
@@ -219,12 +219,8 @@ def graph_names() -> dict[str, str]:
     return told_apart(named)
 
 
-@state.part("lab.notes")
-def notes() -> None:
-    """An example that isn't here, a model of another language; what to do first, and why."""
-    now = state.scene()
-    if all(map(is_blank, now.sentences)):
-        return
+def notes(now: Scene) -> None:
+    """A model of another language; what to do first, and why."""
     info = services.model_info(now.model) if now.has_model else None
     if info and info.card.task and not info.knows(" ".join(now.sentences)):
         said = t(
