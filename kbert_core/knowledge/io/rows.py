@@ -168,8 +168,8 @@ def _chosen(
 
 def _wrong_number(cells: list[str], width: int, separator: str) -> str:
     remedy = "Add the missing field" if len(cells) < width else "Take the extra fields out"
-    separated = " separated by tabs" if separator == "\t" else ""
-    wanted = f"(head, relation, tail{separated})" if width == 3 else "(as in line 1)"
+    columns = {"\t": "(head, relation, tail separated by tabs)"}
+    wanted = columns.get(separator, "(head, relation, tail)") if width == 3 else "(as in line 1)"
     if width == 3 and len(cells) > 3:
         remedy += ", choose columns with --columns,"
     return (
