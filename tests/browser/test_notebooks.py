@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from time import monotonic, sleep
 
+import nbformat
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -95,6 +96,54 @@ def save(page):
     assert answer.value.ok
 
 
+def run_all(page):
+    """Run every cell, once the kernel is there, and wait until it has."""
+    page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+
+
+def test_a_branch_is_switched_in_a_cell_and_the_next_cell_has_what_became_of_it(
+    browser, lab, repository
+):
+    source = f"""import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+os.chdir({str(ROOT)!r})
+from kbert_lab.lab.widget import lab
+widget = lab("models/medical-ner-kbert", "demo_kgs/medical_zh.spo", "患者行胃镜检查未见异常")
+widget"""
+    after = """print([span.label for span in widget.prediction.spans], *widget.graph.off)
+print([edit.action for edit in widget.session.scene().edits])"""
+    cells = [nbformat.v4.new_code_cell(source), nbformat.v4.new_code_cell(after)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+    nbformat.write(notebook, repository / "notebooks/widget.ipynb")
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{lab}/lab/tree/notebooks/widget.ipynb")
+    run_all(page)
+    widget = page.locator(".kb-widget")
+    widget.locator(".kb-span", has_text="Examine").wait_for()
+    second = page.locator(".jp-Notebook .jp-CodeCell").nth(1)
+    second.get_by_text("['Examine']").wait_for()
+
+    widget.locator("[data-name]", has_text="胃").first.hover()  # is marked in both drawings
+    widget.locator("[data-name].kb-hover").wait_for()
+    widget.get_by_role("switch", name="Switch off (胃镜, 类别, 检查)").click()
+    widget.locator(".kb-span", has_text="BodyPart").wait_for()
+    second.locator(".jp-InputArea-editor").click()
+    page.keyboard.press("Control+Enter")
+    second.get_by_text("['BodyPart'] (胃镜, 类别, 检查)").wait_for()
+    assert "['switch_off']" in second.inner_text()
+
+    save(page)  # what is shown where there is no kernel
+    (output,) = nbformat.read(repository / "notebooks/widget.ipynb", as_version=4).cells[0].outputs
+    assert output.data["text/html"].startswith("<em>") and "胃" in output.data["text/html"]
+    page.close()
+    (repository / "notebooks/widget.ipynb").unlink()
+
+
 def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
     browser, lab, repository
 ):
@@ -112,9 +161,9 @@ def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
     assert (repository / FIRST).read_bytes() == as_it_came
     assert git(repository, "status", "--short") == ""
 
-    for menu, command in (("Edit", "editmenu:clear-all"), ("Run", "runmenu:run-all")):
-        page.get_by_role("menuitem", name=menu, exact=True).click()
-        page.locator(f".lm-Menu-item[data-command='{command}']").click()
+    page.get_by_role("menuitem", name="Edit", exact=True).click()
+    page.locator(".lm-Menu-item[data-command='editmenu:clear-all']").click()
+    run_all(page)
     page.locator(".jp-Notebook").get_by_text("Open in the Lab").wait_for()
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     save(page)
