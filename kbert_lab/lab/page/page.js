@@ -14,7 +14,7 @@ import { matrixView, percent, predictionOf, treeOf } from "./views.js";
 
 const MOST_ADDED = 1000;  // triples at once
 const SUGGESTED = 6;  // tails
-const PAUSE = 250;  // ms after a key
+const PAUSE = 250, WAITS = 5000;  // ms after a key; for what keeps the page
 const KEPT = 100;  // results
 const AS_TRAINED = { edits: [], positions: "soft", visible: "tree" };
 
@@ -236,4 +236,15 @@ say("loading", "");
 await draw();
 play(document.body, scene.play);
 document.documentElement.dataset.ready = "1";
-if (!navigator.connection?.saveData) setTimeout(load, 1500);
+
+// What came before offline.js did is kept now; then the model may follow.
+async function keep() {
+  const { serviceWorker } = navigator, loaded = performance.getEntriesByType("resource");
+  await serviceWorker.register("offline.js");
+  while (!serviceWorker.controller) await pause(100);
+  await (await caches.open("kbert-try")).addAll([location.pathname, ...loaded.map(({ name }) => name)]);
+}
+
+const pause = (time) => new Promise((done) => { setTimeout(done, time); });
+await Promise.race([keep().catch(() => {}), pause(WAITS)]);
+if (!navigator.connection?.saveData) load();
