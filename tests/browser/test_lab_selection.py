@@ -46,12 +46,8 @@ def small_map(lab, layer, head):
     """Click one of the small maps."""
     root = lab.page.locator(".root[data-layers]")
     expect(root).to_have_attribute("data-ready", "1")
-    size, left, top, gap = (
-        float(root.get_attribute(f"data-{name}")) for name in ("size", "left", "top", "gap")
-    )
-    x = left + (head - 1) * (size + gap) + size / 2
-    y = top + (layer - 1) * (size + gap) + size / 2
-    root.locator("canvas").click(position={"x": x, "y": y})
+    heads = int(root.get_attribute("data-heads"))
+    root.locator(".maps button").nth((layer - 1) * heads + head - 1).click()
     lab.settle()
 
 
