@@ -63,8 +63,7 @@ class State(StrEnum):
 
     GOING = "going"
     DONE = "done"
-    STOPPED = "stopped"  # by the visitor or the page
-    LEFT = "left"  # nobody looked at it any more
+    STOPPED = "stopped"  # by the visitor or the page, or nobody looked at it any more
     FAILED = "failed"
 
 
@@ -182,7 +181,7 @@ class Run(Generic[T]):
 
     def _goes_on(self) -> bool:
         if time.monotonic() - self._looked > PATIENCE:
-            self._end(State.LEFT)
+            self.stop()
         return self._state is State.GOING
 
     def _take(self, item: T | Progress) -> None:

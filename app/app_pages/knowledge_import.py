@@ -36,7 +36,7 @@ def import_view(look: Catalogue) -> None:
             )
             st.caption(t(said))
         elif seen.error is not None:
-            st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
+            st.error(f"**{t('Not opened, and nothing was changed.')}**")
             st.code(seen.error, language=None, wrap_lines=True)
         else:
             show_preview(seen, most)
@@ -62,8 +62,7 @@ def source(look: Catalogue, most: int) -> Preview | None:
         return None
     options = ReadOptions(encoding=encoding or None, most=services.MOST_BYTES)
     key = (hashlib.sha256(data).hexdigest(), name, encoding, look.graph.fingerprint, most)
-    with st.spinner(t("Reading …")):
-        return kept("preview", key, lambda: preview(data, name, look.graph, options, most))
+    return kept("preview", key, lambda: preview(data, name, look.graph, options, most))
 
 
 def show_preview(seen: Preview, most: int) -> None:

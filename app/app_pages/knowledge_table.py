@@ -51,7 +51,8 @@ def kept(name: str, key: Hashable, make: Callable[[], T]) -> T:
     """What a visit made of a key the last time, or makes now; one of each name is kept."""
     last = ss.get(f"knowledge.kept.{name}")
     if last is None or last[0] != key:
-        last = ss[f"knowledge.kept.{name}"] = (key, make())
+        with st.spinner(t("Reading …")):  # of a large graph, seconds
+            last = ss[f"knowledge.kept.{name}"] = (key, make())
     return last[1]
 
 

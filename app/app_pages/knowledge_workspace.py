@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import export, services, state
 from app.addresses import address
-from app.app_pages.parts import action, download, told_once
+from app.app_pages.parts import action, download, graph_download, told_once
 from kbert_core import KBertError
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.texts import N_, t
@@ -111,17 +111,12 @@ def export_popover() -> None:
             help=t("A file cannot mark triples as off: they are on again when it is opened."),
             disabled=not graph.off,
         )
-        if large := len(graph) > export.MOST_TRIPLES:
-            text = N_("A graph of over {most} triples is better exported on the command line:")
-            st.info(t(text, most=f"{export.MOST_TRIPLES:,}"))
-            st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
-        download(
-            "knowledge.download",
-            t("Download the graph"),
-            lambda: export.graph_as(graph, ending, switched_off=every),
-            f"{name}{ending}",
-            "application/octet-stream",
-            disabled=large,
+        graph_download(
+            graph,
+            N_("Download the graph"),
+            key="knowledge.download",
+            file_name=f"{name}{ending}",
+            switched_off=every,
         )
         download(
             "knowledge.log",

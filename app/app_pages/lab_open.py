@@ -28,10 +28,7 @@ OPEN = {  # what may be opened: the button, and the dialog's title
     "graph": (N_("Open a graph…"), N_("Open a knowledge graph")),
     "model": (N_("Open a model…"), N_("Open your own model")),
 }
-UNCHANGED = {
-    "graph": N_("The file was not opened, and nothing was changed."),
-    "model": N_("The model was not opened, and nothing was changed."),
-}
+UNCHANGED = N_("Not opened, and nothing was changed.")
 SHOWN = 20  # bad lines
 
 ss = st.session_state
@@ -125,7 +122,8 @@ def open_graph_form(*, empty: bool = True) -> None:
             said = t("Download {name}", name=services.public_title(name))
             action(said, f"lab.fetch_{name}", _fetch, name, icon="download")
         if empty:
-            action(t("Begin with an empty graph"), "lab.open_empty", _take_empty)
+            none = OpenedGraph(KnowledgeGraph(name=t("new graph")))
+            action(t("Begin with an empty graph"), "lab.open_empty", _taken, none)
         chosen = state.session().graph
         if empty and state.may_close(chosen):
             said = markdown(t("Close {name}", name=state.base().name))
@@ -152,7 +150,7 @@ def _refused() -> None:
     st.code(text, language=None, wrap_lines=True)
     if right is not None:
         said = t("Use the lines that are right ({count})", count=f"{len(right.graph):,}")
-        action(said, "lab.right_lines", _read, lambda **_: right, type="primary")
+        action(said, "lab.right_lines", _open, lambda **_: right, type="primary")
 
 
 def show_opened() -> None:
@@ -168,30 +166,32 @@ def show_opened() -> None:
         st.code("\n".join([*problems[:SHOWN], *rest]), language=None, wrap_lines=True)
 
 
-def _open(title: str, do: Callable[..., OpenedGraph], *given: object, name: str = "") -> bool:
-    """Open a graph, or keep why it can't be.
+def _open(do: Callable[..., OpenedGraph], title: str = UNCHANGED, name: str = "") -> bool:
+    """Open a graph, or keep why it can't be; with its other lines, where single ones are bad.
 
     Args:
+        do: what opens it; of a file its lines that are right alone, if ``skip_bad``.
+        title: of the reason.
         name: its id, if it has one.
     """
     ss.pop("lab.refused", None)
     try:
-        _taken(do(*given), name)
+        _taken(do(), name)
         return True
     except KBertError as error:
-        ss["lab.refused"] = (title, refusal(error), None)
+        ss["lab.refused"] = (t(title), refusal(error), None)
+    if title == UNCHANGED:
+        with suppress(KBertError):
+            right = do(skip_bad=True)
+            if right.problems:
+                ss["lab.refused"] = (*ss["lab.refused"][:2], right)
     return False
 
 
 def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
-    """Read a file; where single lines are bad, keep the others to be offered."""
-    options = {"encoding": ss.get("lab.encoding", "")}
+    """Read a file."""
     with st.spinner(t("Reading the file …"), show_time=True):
-        if not _open(t(UNCHANGED["graph"]), partial(do, **options), *given):
-            with suppress(KBertError):
-                right = do(*given, skip_bad=True, **options)
-                if right.problems:
-                    ss["lab.refused"] = (*ss["lab.refused"][:2], right)
+        _open(partial(do, *given, encoding=ss.get("lab.encoding", "")))
 
 
 def _take_upload() -> None:
@@ -199,10 +199,6 @@ def _take_upload() -> None:
     if file is not None:
         ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
         _read(services.read_upload, file.getvalue(), file.name)
-
-
-def _take_empty() -> None:
-    _taken(OpenedGraph(KnowledgeGraph(name=t("new graph"))))
 
 
 def _take_path() -> None:
@@ -223,7 +219,7 @@ def _fetch(name: str) -> None:
     title = services.public_title(name)
     with st.spinner(t("Downloading {name} …", name=title)):
         problem = t("{name} could not be fetched.", name=title)
-        if not _open(problem, partial(services.fetch_graph, name), name=name):
+        if not _open(partial(services.fetch_graph, name), problem, name):
             ss["lab.asking"] = "graph"  # where the reason is said, beside other ways
 
 
@@ -254,7 +250,7 @@ def _take_model() -> None:
         if problem := services.model_info(folder).problem:
             raise CheckpointError(problem)
     except KBertError as error:
-        ss["lab.refused"] = (t(UNCHANGED["model"]), refusal(error), None)
+        ss["lab.refused"] = (t(UNCHANGED), refusal(error), None)
         return
     state.take_model(folder)
     info, task = services.model_info(folder), t(TASK_TEXTS[state.session().task])

@@ -96,7 +96,7 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
             _progress(run, now, key)
         draw(now)
         _ended(now)
-        early = again and now.state in (State.STOPPED, State.LEFT)
+        early = again and now.state is State.STOPPED
         if early and st.button(t("Measure again"), key=f"{key}.again", icon=":material/refresh:"):
             forget(key)
             st.rerun()
@@ -120,13 +120,6 @@ def _ended(now: Look[T]) -> None:
     """Say why there won't be more, unless all is done."""
     if now.state is State.STOPPED:
         st.caption(t("Stopped; what was found by then is shown."))
-    elif now.state is State.LEFT:
-        st.info(
-            t(
-                "This run ended because nobody was looking at it. What was found by then is "
-                "shown; start it again for the rest."
-            )
-        )
     elif isinstance(now.error, KBertError):
         st.error(markdown(now.error))
     elif now.error is not None:

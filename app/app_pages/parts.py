@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from kbert_lab.lab.texts import t
+from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.html import markdown
 
 if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTorch is loaded
@@ -157,21 +158,29 @@ def download(
 
 
 def graph_download(
-    graph: "KnowledgeGraph", label: str, *, key: str, file_name: str, help: str | None = None
+    graph: "KnowledgeGraph",
+    label: str,
+    *,
+    key: str,
+    file_name: str,
+    help: str | None = None,
+    switched_off: bool = False,
 ) -> None:
-    """Write the graph as ``.spo`` when asked; above ``MOST_TRIPLES`` say what does it instead."""
+    """A button for the graph as its file's name says; a large one is for the command line.
+
+    Args:
+        graph, label, key, file_name, help: of :func:`download`.
+        switched_off: whether the file has what is switched off as well.
+    """
     from app import export
 
-    large = len(graph) > export.MOST_TRIPLES
+    large, ending = len(graph) > export.MOST_TRIPLES, PurePath(file_name).suffix
     if large:
-        said = t(
-            "A graph of over {most} triples is better exported on the command line:",
-            most=f"{export.MOST_TRIPLES:,}",
-        )
-        help = f"{said} `kbert kg export GRAPH.kg FILE.spo.gz`"
-    spo = lambda: export.graph_as(graph, ".spo")  # noqa: E731
-    mime = "text/tab-separated-values"
-    download(key, t(label), spo, file_name, mime, help=help, disabled=large)
+        said = N_("A graph of over {most} triples is better exported on the command line:")
+        help = f"{t(said, most=f'{export.MOST_TRIPLES:,}')} `kbert kg export GRAPH.kg FILE.spo.gz`"
+    data = lambda: export.graph_as(graph, ending, switched_off=switched_off)  # noqa: E731
+    mime = "application/octet-stream"
+    download(key, t(label), data, file_name, mime, help=help, disabled=large)
 
 
 def table(

@@ -138,7 +138,7 @@ def test_a_run_that_nobody_looks_at_ends(monkeypatch):
         assert run.look().state is State.GOING
         time.sleep(0.02)
     run.join(PATIENCE)
-    assert run.look().state is State.LEFT
+    assert run.look().state is State.STOPPED
     assert run.look().results
 
 

@@ -30,7 +30,7 @@ def test_a_folder_of_ones_own_is_opened_or_refused_with_its_reason(lab, tmp_path
     before = lab.prediction("Now")
     lab.open_model_path(tmp_path / "<b>nowhere</b>")
     dialog = lab.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("The model was not opened, and nothing was changed")
+    expect(dialog).to_contain_text("Not opened, and nothing was changed")
     expect(dialog).to_contain_text("<b>nowhere</b>: there is no such folder")
     assert lab.prediction("Now") == before
     own = tmp_path / "own"
