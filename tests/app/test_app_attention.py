@@ -14,7 +14,6 @@ from kbert_lab.lab.views import heads, matrix, why
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
-APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")
 
 
@@ -109,19 +108,6 @@ def test_the_table_has_a_line_a_step():
     values = re.findall(r'<td class="kb-num">([^<]*)</td>', drawn)
     assert values == ["8.000", "1.000", "0", "2.000", "36.8 %"]
     assert "−∞" in heads.table_html(cell(visible=False))
-
-
-@pytest.mark.parametrize(
-    ("layer", "head", "name"),
-    [
-        (2, 3, "layer 2, head 3"),
-        (2, 0, "layer 2, mean of its heads"),
-        (0, 3, "head 3, mean over the layers"),
-        (0, 0, "mean of all layers and heads"),
-    ],
-)
-def test_a_map_and_every_mean_has_a_name(layer, head, name):
-    assert heads.map_name(layer, head) == name
 
 
 def test_the_heads_that_read_a_branch_come_in_the_order_of_the_mentions_weight(run, graph):

@@ -2,7 +2,6 @@
 
 import io
 import logging
-from pathlib import Path
 
 import pytest
 from load.visitor import Visitor
@@ -12,7 +11,6 @@ from app import logs
 
 SECRET = "vertraulich"
 PROXIED = {"X-Forwarded-For": "203.0.113.9"}
-LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-CARDS = ("triple", "wrong", "systems", "mask", "own", "figure")
 
 
 def play(lab, card):
