@@ -1,5 +1,6 @@
 """Benchmarks: the page of figures, the count of operations, rows that hold several trees."""
 
+import random
 from dataclasses import replace
 
 import torch
@@ -9,6 +10,7 @@ from transformers import BertForTokenClassification, BertModel
 
 from benchmarks.gpu import flops, pack, packed, packed_step
 from benchmarks.report import PAGE, page
+from benchmarks.segments import THINGS, pairs, things
 from kbert_core import KnowledgeGraph, MaskTransformer, WordPieces, collate, flatten, grow_trees
 
 
@@ -19,6 +21,19 @@ def test_operations_of_the_formula_are_those_that_pytorch_counts():
     with FlopCounterMode(display=False) as counted, torch.no_grad():
         model(torch.ones(2, 24, dtype=torch.long))
     assert counted.get_total_flops() == 2 * flops(config, 24)
+
+
+def test_the_words_of_a_pair_do_not_tell_its_label_and_no_word_of_test_is_trained():
+    graph, kinds = things(), {split: {*of} for split, of in THINGS.items()}
+    made = {split: pairs(split, random.Random(0)) for split in THINGS}
+    assert made["test"] == pairs("test", random.Random(0))
+    for examples in made.values():
+        label = {example.sentences: example.label for example in examples}
+        assert len(label) == len(examples)
+        assert all({label[one, other], label[other, one]} == {"0", "1"} for one, other in label)
+    names = {split: {t.head for t in graph if t.tail in own} for split, own in kinds.items()}
+    trained = "".join("".join(example.sentences) for example in made["train"])
+    assert not [w for w in names["test"] | names["dev"] | kinds["test"] if w in trained]
 
 
 def test_a_packed_tree_has_the_states_it_has_alone_and_others_no_influence():
