@@ -1,6 +1,8 @@
 """Benchmarks: the page of figures, the count of operations, rows that hold several trees."""
 
+import json
 import random
+import re
 from dataclasses import replace
 
 import torch
@@ -10,7 +12,7 @@ from transformers import BertForTokenClassification, BertModel
 
 from benchmarks.gpu import flops, pack, packed, packed_step
 from benchmarks.report import PAGE, page
-from benchmarks.segments import THINGS, pairs, things
+from benchmarks.segments import RESULT, THINGS, pairs, things
 from kbert_core import KnowledgeGraph, MaskTransformer, WordPieces, collate, flatten, grow_trees
 
 
@@ -34,6 +36,15 @@ def test_the_words_of_a_pair_do_not_tell_its_label_and_no_word_of_test_is_traine
     names = {split: {t.head for t in graph if t.tail in own} for split, own in kinds.items()}
     trained = "".join("".join(example.sentences) for example in made["train"])
     assert not [w for w in names["test"] | names["dev"] | kinds["test"] if w in trained]
+
+
+def test_the_page_of_segments_holds_what_was_read():
+    found = json.loads(RESULT.read_text("utf-8"))
+    page = (PAGE.parent / "results" / "segments.md").read_text("utf-8")
+    full, none, *_ = means = [row["mean"] for row in found["rows"]]
+    assert re.findall(r"^\| [\w ]+ \| ([\d.]+) \|$", page, re.MULTILINE) == [*map(str, means)]
+    assert f"answers {none:g} % of the pairs instead of {full:g} %" in page
+    assert f"{found['models/matching-zh']} of the {found['pairs']} pairs" in page
 
 
 def test_a_packed_tree_has_the_states_it_has_alone_and_others_no_influence():

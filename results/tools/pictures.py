@@ -47,6 +47,7 @@ ABLATED = {  # a line of curves: its name, colour and marker
     Ablation(positions="hard"): ("hard positions", ORANGE, "D"),
     Ablation(visible="all"): ("everything visible", GREEN, "^"),
     Ablation(positions="hard", visible="all"): ("both", INK, "v"),
+    Ablation(segments="none"): ("no segments", LINES[7], "P"),
 }
 
 
@@ -297,8 +298,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
             _chosen(curve, main) if on_test else [100 * epoch[main] for epoch in curve]
             for curve in learnt[run.name]
         ]
-        scores = [curve for curve in found if curve]
-        if scores:
+        if scores := [curve for curve in found if curve]:
             curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
             plain = replace(run, name="", note="", seeds=(0,), ablation=FULL, test_curve=False)
             panels.setdefault(repr(plain), []).append(run)
