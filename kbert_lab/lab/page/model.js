@@ -66,15 +66,16 @@ export class Model {
     return { scores: this.linear(states, "head"), attention };
   }
 
-  // Four tokens and two outputs at a time: what was read is used more than once.
+  // Two outputs of four tokens at a time, all tokens before the next outputs: what was read is used
+  // more than once.
   linear(x, name) {
     const matrix = this.weights[name], bias = this.weights[`${name}.bias`], outs = bias.length;
-    const ins = matrix.length / outs, n = x.length / ins, y = new Float32Array(n * outs);
-    for (let i = 0; i < n; i += 4) {
-      const [a, b, c, d] = [0, 1, 2, 3].map((k) => Math.min(i + k, n - 1));  // the last one again
-      const [ia, ib, ic, id] = [a * ins, b * ins, c * ins, d * ins];
-      for (let o = 0; o < outs; o += 2) {
-        const next = Math.min(o + 1, outs - 1), at = o * ins, to = next * ins;
+    const ins = matrix.length / outs, last = x.length / ins - 1, y = new Float32Array((last + 1) * outs);
+    for (let o = 0; o < outs; o += 2) {
+      const next = Math.min(o + 1, outs - 1), at = o * ins, to = next * ins;
+      for (let a = 0; a <= last; a += 4) {
+        const b = Math.min(a + 1, last), c = Math.min(a + 2, last), d = Math.min(a + 3, last);
+        const ia = a * ins, ib = b * ins, ic = c * ins, id = d * ins;
         let p = bias[o], q = p, r = p, s = p, t = bias[next], u = t, v = t, w = t;
         for (let k = 0; k < ins; k++) {
           const one = matrix[at + k], two = matrix[to + k];
