@@ -163,7 +163,7 @@ def test_from_the_twins_side_the_model_with_knowledge_reads_the_graph(lab, model
 def test_a_model_without_a_twin_has_none_beside_it(lab):
     choose(lab, "lab.compare", "models")
     choose(lab, "lab.task", "classify")
-    assert session(lab).compare == "auto"
+    assert lab.selectbox(key="lab.compare").value == "auto"
     assert "models" not in lab.selectbox(key="lab.compare").options
 
 
