@@ -275,7 +275,7 @@ def test_the_terms_are_those_of_the_app():
 
 OUTSIDE_THE_APP = {
     *"策略、训练配方、反事实、掩码 Transformer、对照".split("、"),
-    *"顶部层、实体链接器、随机种子、打乱的尾实体、不变的尾实体".split("、"),
+    *"顶部层、实体链接器、随机种子、打乱的尾实体、不变的尾实体、模型卡".split("、"),
 }
 
 
