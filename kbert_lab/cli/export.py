@@ -57,11 +57,13 @@ def page(
     from kbert_core.pipeline import NO_KNOWLEDGE
     from kbert_lab.lab.models import read_model
     from kbert_lab.lab.page.file import Page, Side, page_html
-    from kbert_lab.lab.scene import GraphRef, Scene
+    from kbert_lab.lab.scene import GraphRef, Scene, is_blank
     from kbert_lab.lab.texts import speaking, t
     from kbert_lab.lab.views.heads import map_name
     from kbert_lab.lab.words import COMPARE_NAME, TASK_TEXTS
 
+    if is_blank("".join(text)):
+        raise TextError("The text holds nothing that can be seen. Give a sentence.")
     pipeline, graph, config = loaded(args, why=options.NO_HEAD)
     info = read_model(model_of(args))
     if not info.has_trees or pipeline.reader.inserts:

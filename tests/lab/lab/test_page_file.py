@@ -113,6 +113,8 @@ def test_a_page_speaks_the_language_it_was_asked_for_in(page):
 def test_a_page_that_cannot_be_made_says_why(kbert, checkpoints, tmp_path):
     given = ["page", TEXT, "--model", checkpoints["ner"], "--output", tmp_path]
     assert "can't be written" in kbert(*given, code=2).err
+    for blank in ("", " ", "\u200b\u3000"):
+        assert "nothing that can be seen" in kbert("page", blank, *given[2:], code=2).err
     given[3] = "models/medical-ner-knowbert"
     assert "grows no tree" in kbert(*given, code=2).err
     given[3] = checkpoints["encoder"]
